@@ -52,6 +52,76 @@ Tensor counting(Tensor const& targets, DType dtype) {
   return Tensor::of(counts, targets.shape(), dtype);
 }
 
+/// How many there are of choices a sequence.
+double combinations(Model const& model, Batch const& batch) {
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::given);
+  if (choices.combinations <= max_combinations) return choices.combinations;
+  throw Error(
+      fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
+                  "heads or positions, or reinforce",
+                  choices.combinations, max_combinations));
+}
+
+double enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) {
+  auto const all = static_cast<Index>(combinations(model, batch));
+  Index const sequences = batch.rows();
+  Index const at_once = std::clamp<Index>(rows_at_once / sequences, 1, all);
+  double loss = 0;
+  for (Index first = 0; first < all; first += at_once) {
+    Index const count = std::min(at_once, all - first);
+    HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
+    for (Index code = first; code < first + count; ++code)
+      choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
+    pass.watching.hard_choices = &choices;
+    Batch const rows = repeated(batch, count);
+    Tensor const losses = sum(token_losses(model.logits(rows, pass), rows["targets"], label_smoothing), {1});
+
+    Tensor probability = Tensor::ones(losses.shape(), losses.dtype());
+    for (auto const& made : choices.made) {
+      for (Index h = 0; h < made.probability.size(1); ++h) {
+        for (Index i = 0; i < made.probability.size(2); ++i)
+          probability = probability * reshape(slice(slice(made.probability, 1, h, h + 1), 2, i, i + 1), {-1});
+      }
+    }
+    Tensor const expected = scale(sum(probability * losses), 1 / targets);
+    expected.backward();
+    loss += expected.item();
+  }
+  return loss;
+}
+
+Index single_choice_keys(Model const& model, Batch const& batch) {
+  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::one);
+  bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
+  if (!single || choices.made[0].reach != HardChoices::Reach::position)
+    throw Error(
+        "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only, such as a "
+        "recurrent decoder's in Luong's style without input feeding");
+  return static_cast<Index>(choices.combinations);
+}
+
+double marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) {
+  Index const keys = single_choice_keys(model, batch), at_once = std::max<Index>(1, rows_at_once / keys);
+  double loss = 0;
+  for (Index first = 0; first < batch.rows(); first += at_once) {
+    std::vector<Index> numbers;
+    for (Index row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
+    HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
+    for (Index key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
+    pass.watching.hard_choices = &choices;
+    Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
+    Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
+    // log 0 is undefined: a smaller weight than any that counts replaces 0, without a gradient.
+    Tensor const a = clamp(squeeze(choices.made[0].probability, 1), 1e-30, 1);
+    Tensor const joint = reshape(log(a) - losses, {keys, std::ssize(numbers), -1});
+    Tensor const counts = counting(some["targets"], losses.dtype());
+    Tensor const found = scale(sum(logsumexp(joint, {0}) * counts), -1 / targets);
+    found.backward();
+    loss += found.item();
+  }
+  return loss;
+}
+
 }  // namespace
 
 Tensor token_losses(Tensor const& logits, Tensor const& targets, double label_smoothing) {
@@ -68,16 +138,6 @@ void Estimator::check(Model const& model, Batch const& batch) const {
     throw Error("estimator: hard attention needs a model that predicts tokens; this one's head predicts something else");
   if (settings_.estimator == "enumerate") combinations(model, batch);
   if (settings_.estimator == "marginal") single_choice_keys(model, batch);
-}
-
-/// How many there are of choices a sequence.
-double Estimator::combinations(Model const& model, Batch const& batch) const {
-  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::given);
-  if (choices.combinations <= max_combinations) return choices.combinations;
-  throw Error(
-      fmt::format("estimator: enumerate would sum over {:.3g} combinations of choices per sequence, more than {:.0f}; use fewer layers, "
-                  "heads or positions, or reinforce",
-                  choices.combinations, max_combinations));
 }
 
 double Estimator::accumulate(Model const& model, Batch const& batch, Pass const& given, double label_smoothing, double targets) {
@@ -135,66 +195,6 @@ Tensor Estimator::baseline(Tensor const& losses, Model const& model, Batch const
     return reshape(others, {-1, positions});
   }
   return {};
-}
-
-double Estimator::enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
-  auto const all = static_cast<Index>(combinations(model, batch));
-  Index const sequences = batch.rows();
-  Index const at_once = std::clamp<Index>(rows_at_once / sequences, 1, all);
-  double loss = 0;
-  for (Index first = 0; first < all; first += at_once) {
-    Index const count = std::min(at_once, all - first);
-    HardChoices choices{.mode = HardChoices::Mode::given, .made = {}, .codes = {}};
-    for (Index code = first; code < first + count; ++code)
-      choices.codes.insert(choices.codes.end(), static_cast<std::size_t>(sequences), code);
-    pass.watching.hard_choices = &choices;
-    Batch const rows = repeated(batch, count);
-    Tensor const losses = sum(token_losses(model.logits(rows, pass), rows["targets"], label_smoothing), {1});
-
-    Tensor probability = Tensor::ones(losses.shape(), losses.dtype());
-    for (auto const& made : choices.made) {
-      for (Index h = 0; h < made.probability.size(1); ++h) {
-        for (Index i = 0; i < made.probability.size(2); ++i)
-          probability = probability * reshape(slice(slice(made.probability, 1, h, h + 1), 2, i, i + 1), {-1});
-      }
-    }
-    Tensor const expected = scale(sum(probability * losses), 1 / targets);
-    expected.backward();
-    loss += expected.item();
-  }
-  return loss;
-}
-
-Index Estimator::single_choice_keys(Model const& model, Batch const& batch) const {
-  HardChoices const choices = first_choices(model, batch, HardChoices::Mode::one);
-  bool const single = choices.made.size() == 1 && choices.made[0].probability.size(1) == 1;
-  if (!single || choices.made[0].reach != HardChoices::Reach::position)
-    throw Error(
-        "estimator: marginal sums over one choice at a time: it needs one head only, whose choice affects one output token only, such as a "
-        "recurrent decoder's in Luong's style without input feeding");
-  return static_cast<Index>(choices.combinations);
-}
-
-double Estimator::marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const {
-  Index const keys = single_choice_keys(model, batch), at_once = std::max<Index>(1, rows_at_once / keys);
-  double loss = 0;
-  for (Index first = 0; first < batch.rows(); first += at_once) {
-    std::vector<Index> numbers;
-    for (Index row = first; row < std::min(first + at_once, batch.rows()); ++row) numbers.push_back(row);
-    HardChoices choices{.mode = HardChoices::Mode::one, .made = {}, .codes = {}};
-    for (Index key = 0; key < keys; ++key) choices.codes.insert(choices.codes.end(), numbers.size(), key);
-    pass.watching.hard_choices = &choices;
-    Batch const some = batch.chosen(numbers), rows = repeated(some, keys);
-    Tensor const losses = token_losses(model.logits(rows, pass), rows["targets"], label_smoothing);
-    // log 0 is undefined: a smaller weight than any that counts replaces 0, without a gradient.
-    Tensor const a = clamp(squeeze(choices.made[0].probability, 1), 1e-30, 1);
-    Tensor const joint = reshape(log(a) - losses, {keys, std::ssize(numbers), -1});
-    Tensor const counts = counting(some["targets"], losses.dtype());
-    Tensor const found = scale(sum(logsumexp(joint, {0}) * counts), -1 / targets);
-    found.backward();
-    loss += found.item();
-  }
-  return loss;
 }
 
 void Estimator::observe(Tensor const& losses) {

@@ -53,10 +53,6 @@ class Estimator {
 
  private:
   bool averages() const { return settings_.estimator == "reinforce" && settings_.baseline == "moving_average"; }
-  double combinations(Model const& model, Batch const& batch) const;
-  double enumerate(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const;
-  Index single_choice_keys(Model const& model, Batch const& batch) const;
-  double marginal(Model const& model, Batch const& batch, Pass pass, double label_smoothing, double targets) const;
   Tensor baseline(Tensor const& losses, Model const& model, Batch const& batch, Pass const& pass, double label_smoothing) const;
   void observe(Tensor const& losses);
 

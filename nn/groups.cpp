@@ -53,11 +53,6 @@ bool matches(std::string_view pattern, std::string_view name) {
   return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::string_view name) {
-  auto const last = std::find_if(groups.rbegin(), groups.rend(), [&](GroupSettings const& group) { return matches(group.match, name); });
-  return last == groups.rend() ? nullptr : &*last;
-}
-
 namespace {
 
 /// A layer of a stack: "encoder.blocks" and 3 of "encoder.blocks.3.norm1.bias".
@@ -126,12 +121,16 @@ std::vector<Treatment> treatments(Parameters const& parameters, std::vector<Grou
   std::vector<Treatment> result;
   for (auto const& [name, parameter] : parameters.all()) {
     Treatment treatment{.rate = rates[result.size()]};
-    for (std::size_t i = 0; i < groups.size(); ++i)
-      if (matches(groups[i].match, name)) ++members[i].matched;
-    if (GroupSettings const* const group = group_of(groups, name)) {
-      Members& of_group = at(members, group - groups.data());
-      ++of_group.own;
-      if (parameters.decays(name)) ++of_group.decaying;
+    GroupSettings const* group = nullptr;  // the last one that matches
+    Members* of_group = nullptr;
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      if (!matches(groups[i].match, name)) continue;
+      group = &groups[i], of_group = &members[i];
+      ++of_group->matched;
+    }
+    if (group != nullptr) {
+      ++of_group->own;
+      if (parameters.decays(name)) ++of_group->decaying;
       treatment.rate = group->lr ? *group->lr / lr : treatment.rate * group->lr_factor.value_or(1);
       treatment.own_rate = group->lr.has_value();
       treatment.weight_decay = group->weight_decay;

@@ -23,9 +23,6 @@ struct GroupSettings : Settings {
 /// Whether a name matches a pattern, in which each * stands for any text, including dots and the empty text.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// The last group that matches a parameter's name, which takes precedence; null: none does.
-GroupSettings const* group_of(std::vector<GroupSettings> const& groups, std::string_view name);
-
 /// Whether a parameter belongs to a layer of the model: a number is in its name, and it is neither an embedding or a table of distances nor
 /// a task head's.
 bool in_a_layer(std::string_view name);

@@ -21,16 +21,6 @@ std::string owner_of(std::string const& key) {
   return key == "baseline" || key == "entropy" || key == "expectation_rate" || key == "reward_weight" ? "reinforce" : "";
 }
 
-bool same_value(Field const& a, Field const& b) {
-  return std::visit(
-      [&](auto* value) {
-        if constexpr (std::equality_comparable<std::remove_pointer_t<decltype(value)>>)
-          return *value == *std::get<decltype(value)>(b.target);
-        return true;
-      },
-      a.target);
-}
-
 }  // namespace
 
 std::vector<Field> EstimatorSettings::fields() {
@@ -52,10 +42,7 @@ std::vector<Field> EstimatorSettings::fields() {
 
 std::optional<std::string> EstimatorSettings::contradiction_of(std::string const& read) const {
   EstimatorSettings own = *this, usual;
-  auto const keys = own.fields(), usual_keys = usual.fields();
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (same_value(keys[i], usual_keys[i])) continue;
-    auto const& key = keys[i].name;
+  for (auto const& key : differing_fields(own.fields(), usual.fields())) {
     if (read != "hard") return fmt::format("{}: applies only to the read 'hard', not to '{}'", key, read);
     if (auto const owner = owner_of(key); !owner.empty() && owner != estimator)
       return fmt::format("{}: applies only to the estimator {}, not to {}", key, owner, estimator);

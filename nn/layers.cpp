@@ -1,7 +1,9 @@
 #include "nn/layers.hpp"
 
+#include <algorithm>
 #include <cmath>
-#include <map>
+#include <iterator>
+#include <string_view>
 
 #include "autograd/error.hpp"
 #include "autograd/graph_memory.hpp"
@@ -46,15 +48,19 @@ Norm::Norm(Scope const& scope, Index width, std::string const& kind)
 
 namespace {
 
-using Activation = Tensor (*)(Tensor const&);
-std::map<std::string, Activation> const& activations() {
-  static std::map<std::string, Activation> const table{{"gelu", gelu}, {"gelu_exact", gelu_exact}, {"relu", relu}, {"silu", silu}};
-  return table;
-}
+/// By name; swiglu is a gate, not a function of one argument.
+constexpr std::pair<char const*, Tensor (*)(Tensor const&)> activations[]{
+    {"gelu", gelu}, {"gelu_exact", gelu_exact}, {"relu", relu}, {"silu", silu}, {"swiglu", nullptr}};
 
 std::vector<Linear*> linears_of(Mlp& mlp) {
   if (mlp.gate) return {&*mlp.gate, &mlp.up, &mlp.down};
   return {&mlp.up, &mlp.down};
+}
+
+Tensor activate(std::string const& name, Tensor const& x) {
+  auto const* const found = std::ranges::find(activations, name, [](auto const& each) { return std::string_view(each.first); });
+  if (found == std::end(activations)) throw Error("activation: '" + name + "' is not known");
+  return found->second(x);
 }
 
 Tensor forward(Mlp const& mlp, Tensor const& x, Tensor const& residual) {
@@ -82,15 +88,8 @@ Tensor forward_by_rows(Mlp mlp, Tensor const& x) {
 
 }  // namespace
 
-std::vector<std::string> const& activation_names() {
-  static std::vector<std::string> const names{"gelu", "gelu_exact", "relu", "silu", "swiglu"};
-  return names;
-}
-
-Tensor activate(std::string const& name, Tensor const& x) {
-  auto const found = activations().find(name);
-  if (found == activations().end()) throw Error("activation: '" + name + "' is not known");
-  return found->second(x);
+std::vector<std::string> activation_names() {
+  return mapped(activations, [](auto const& each) { return std::string(each.first); });
 }
 
 Mlp::Mlp(Scope const& scope, Index width, Index hidden, std::string activation_name, bool with_bias, double residual_scale)

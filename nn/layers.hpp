@@ -94,9 +94,7 @@ struct Residual {
   Norm norm;
 };
 
-/// The names of the activations, and the function for one ("swiglu" is a gate, not a function of one argument).
-std::vector<std::string> const& activation_names();
-Tensor activate(std::string const& name, Tensor const& x);
+std::vector<std::string> activation_names();
 
 /// down(f(up x)), or swiglu's down(silu(gate x) · up x) (Shazeer 2020), plus a residual if defined. In a graph for second derivatives some
 /// rows at a time (by_rows). `residual_scale`: factor on down's initial standard deviation.

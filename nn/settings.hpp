@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <limits>
@@ -142,6 +143,25 @@ struct Settings {
   virtual std::string word() { return ""; }
 };
 
+/// Of two lists of the same fields, the names of those whose values differ; sections are compared field by field.
+inline std::vector<std::string> differing_fields(std::vector<Field> const& a, std::vector<Field> const& b) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    auto const differs = [&](auto* value) {
+      using T = std::remove_pointer_t<decltype(value)>;
+      T* const other = std::get<T*>(b[i].target);
+      if constexpr (std::is_same_v<T, Settings>)
+        return !differing_fields(value->fields(), other->fields()).empty();
+      else if constexpr (std::equality_comparable<T>)
+        return *value != *other;
+      else
+        return false;
+    };
+    if (std::visit(differs, a[i].target)) names.push_back(a[i].name);
+  }
+  return names;
+}
+
 /// The chosen option's settings. Throws Error, "WHAT: no kind is chosen".
 template <class S>
 S const& chosen_settings(Choice const& choice, std::string const& what) {
@@ -171,11 +191,7 @@ struct MapOf : SettingsMap {
       if (own == name) return &section;
     return nullptr;
   }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> all;
-    for (auto const& item : items) all.push_back(item.first);
-    return all;
-  }
+  std::vector<std::string> names() const override { return mapped(items, &std::pair<std::string, T>::first); }
   Settings& at(std::string const& name) override {
     for (auto& [own, section] : items)
       if (own == name) return section;

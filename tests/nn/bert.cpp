@@ -1,8 +1,7 @@
-#include "nn/models/bert.hpp"
+#include "nn/models/blocks.hpp"
 
 #include "autograd/ops/operations.hpp"
 #include "nn/generate.hpp"
-#include "nn/models/blocks.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("bert") {

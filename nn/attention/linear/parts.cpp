@@ -42,24 +42,8 @@ std::vector<Field> LinearSettings::fields() {
 }
 
 std::vector<std::string> LinearSettings::changed() const {
-  LinearSettings const usual;
-  std::pair<char const*, bool> const all[]{{"feature", feature != usual.feature},
-                                           {"decay", decay != usual.decay},
-                                           {"write", write != usual.write},
-                                           {"normaliser", normaliser != usual.normaliser},
-                                           {"activation", activation != usual.activation},
-                                           {"output_norm", output_norm != usual.output_norm},
-                                           {"output_gate", output_gate != usual.output_gate},
-                                           {"groups", groups != usual.groups},
-                                           {"rank", rank != usual.rank},
-                                           {"range", range != usual.range},
-                                           {"steps", steps != usual.steps},
-                                           {"skip", skip != usual.skip},
-                                           {"start", start.rate != usual.start.rate || start.step != usual.start.step}};
-  std::vector<std::string> keys;
-  for (auto const& [key, differs] : all)
-    if (differs) keys.emplace_back(key);
-  return keys;
+  LinearSettings own = *this, usual;
+  return differing_fields(own.fields(), usual.fields());
 }
 
 std::optional<std::string> LinearSettings::contradiction() const {

@@ -40,17 +40,5 @@ std::vector<std::string> RecurrentAttentionSettings::short_words() {
 }
 
 Field RecurrentSettings::cell_field(std::string help) { return field(&cell, "cell", std::move(help)).one_of(Registry<CellKind>::names()); }
-Field RecurrentSettings::layers_field(std::string help) { return field(&layers, "layers", std::move(help)).in(1, 100); }
-Field RecurrentSettings::width_field(std::string help) { return field(&width, "width", std::move(help)).in(1, 65536); }
-Field RecurrentSettings::context_field(std::string help) { return field(&context, "context", std::move(help)).in(1, 1 << 20); }
-Field RecurrentSettings::dropout_field(std::string help) { return field(&dropout, "dropout", std::move(help)).in(0, 0.999); }
-Field RecurrentSettings::norm_field() {
-  return field(&norm, "norm", "layer: layer norm of the gates' pre-activations (Ba et al. 2016)").one_of({"none", "layer"});
-}
-
-Field RecurrentDecoderSettings::embedding_field() { return field(&embedding, "embedding", "width of the word embeddings").in(1, 65536); }
-Field RecurrentDecoderSettings::attention_field() {
-  return field(&attention, "attention", "none, or a section with style, score, align and read");
-}
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "nn/attention/steps.hpp"
@@ -36,11 +37,15 @@ struct RecurrentSettings : Settings {
 
  protected:
   Field cell_field(std::string help);
-  Field layers_field(std::string help);
-  Field width_field(std::string help = "width of a cell's state");
-  Field context_field(std::string help);
-  Field dropout_field(std::string help = "dropout on embeddings, between layers and on the input of the output layer");
-  Field norm_field();
+  Field layers_field(std::string help) { return field(&layers, "layers", std::move(help)).in(1, 100); }
+  Field width_field(std::string help = "width of a cell's state") { return field(&width, "width", std::move(help)).in(1, 65536); }
+  Field context_field(std::string help) { return field(&context, "context", std::move(help)).in(1, 1 << 20); }
+  Field dropout_field(std::string help = "dropout on embeddings, between layers and on the input of the output layer") {
+    return field(&dropout, "dropout", std::move(help)).in(0, 0.999);
+  }
+  Field norm_field() {
+    return field(&norm, "norm", "layer: layer norm of the gates' pre-activations (Ba et al. 2016)").one_of({"none", "layer"});
+  }
 };
 
 /// And those with a decoder that may attend.
@@ -52,8 +57,8 @@ struct RecurrentDecoderSettings : RecurrentSettings {
   bool luong() const { return attention.luong(); }
 
  protected:
-  Field embedding_field();
-  Field attention_field();
+  Field embedding_field() { return field(&embedding, "embedding", "width of the word embeddings").in(1, 65536); }
+  Field attention_field() { return field(&attention, "attention", "none, or a section with style, score, align and read"); }
 };
 
 }  // namespace heed
