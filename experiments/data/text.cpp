@@ -87,7 +87,7 @@ struct Header {
 };
 
 /// A whole file's content, as long as somebody holds it; null if it cannot be mapped.
-std::shared_ptr<void const> mapped(fs::path const& path, std::size_t& size) {
+std::shared_ptr<void const> mapped_file(fs::path const& path, std::size_t& size) {
   int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat state {};
@@ -109,7 +109,7 @@ EncodedText::EncodedText(std::vector<std::int32_t> tokens) {
 
 std::optional<EncodedText> EncodedText::read(fs::path const& path, std::string const& key) {
   std::size_t size = 0;
-  auto const content = mapped(path, size);
+  auto const content = mapped_file(path, size);
   Header header;
   if (!content || size < sizeof header || (size - sizeof header) % sizeof(std::int32_t) != 0) return std::nullopt;
   std::memcpy(&header, content.get(), sizeof header);
