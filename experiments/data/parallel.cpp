@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
