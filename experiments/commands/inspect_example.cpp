@@ -36,7 +36,7 @@ struct InspectedExample : Inspected {
                           .place = "--text"};
     auto const shown = [&](bool both_orders) {
       Examples examples{{example}, {example}, run.classes, both_orders, {}};
-      auto data = std::make_unique<ExamplesDataset>(std::move(examples), tokenizers.inputs, 1, 1);
+      auto data = examples_data(std::move(examples), tokenizers.inputs, 1, 1);
       return viewed(std::move(data), run.settings.model, 1);
     };
     auto const data = checked("--text", [&] { return shown(run.data["inputs"].sequences > 1 && options.target); });

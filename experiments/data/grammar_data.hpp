@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,33 +36,8 @@ Grammar read_grammar(std::optional<std::string> const& path, DataContext const& 
 /// Groups of targets are agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the
 /// grammar declares agreement. References are n-gram models counted on `ngram_sentences` separate sentences; "exact", the mean −log P of
 /// the held-out sentences, which is the loss of a perfect model; "entropy", its expectation. All in nats per token, <eos> included.
-class GrammarDataset : public Dataset {
- public:
-  /// `origin` names the grammar in messages. Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
-  GrammarDataset(Grammar grammar, std::string const& origin, std::string const& sha256, GrammarSettings const& settings,
-                 std::uint64_t seed);
-
-  /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
-  Batch training(Index index, Index batch, Index context) const override;
-  Index validation_batches(Index batch, Index context) const override;
-  Batch validation(Index index, Index batch, Index context) const override;
-
- private:
-  TargetGroups groups() const;
-  std::vector<double> ngram_losses() const;
-  double information_per_token(Index sentences) const;
-  /// Sequence r of the held-out data has the sentences from number [r] to [r + 1].
-  std::vector<Index> held_out_rows(Index context) const;
-  void fill_held_out(Batch& batch, Index row, Index first, Index end) const;
-  void check_context(Index context) const;
-  Grammar::Sentence held_out(Index number) const;
-
-  Grammar grammar_;
-  GrammarSettings settings_;
-  std::uint64_t seed_;
-  Grammar::UpTo up_to_;
-  std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
-  std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
-};
+///
+/// `file` is the grammar's. Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
+std::unique_ptr<Dataset> sentences_of(Grammar grammar, HashedFile const& file, GrammarSettings const& settings, std::uint64_t seed);
 
 }  // namespace heed

@@ -4,12 +4,14 @@
 #include <functional>
 #include <initializer_list>
 #include <numeric>
+#include <span>
 #include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -179,9 +181,8 @@ class ParallelDataset : public Dataset {
     check_lengths(held_out_, context);
     auto const& pairs = held_out_.pairs;
     auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
-    std::vector<SequencePair const*> rows;
-    for (auto row = first; row < first + count; ++row) rows.push_back(&at(pairs, row));
-    return batch_of(rows);
+    auto const rows = std::span(pairs).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+    return batch_of(mapped(rows, [](SequencePair const& pair) { return &pair; }));
   }
 
   /// The line of the held-out target's file.

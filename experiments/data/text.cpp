@@ -36,29 +36,24 @@ auto about_file(std::string const& origin, F f) {
   }
 }
 
-std::unique_ptr<TextDataset> open_parts(TextSettings const& settings, DataContext const& context, CatalogueEntry const* entry) {
-  auto const opened = [&](fs::path const& path, std::optional<fs::path> const& held_out) {
-    auto const apart = held_out ? std::optional(read_text_files(*held_out)) : std::nullopt;
-    return std::make_unique<TextDataset>(read_text_files(path), path.string(), settings, context, apart, held_out.value_or("").string());
-  };
-  if (entry == nullptr) return opened(locate(settings.path.value(), context), std::nullopt);
-  if (auto const* whole = entry->part("text")) return opened(obtain(*whole, context), std::nullopt);
-  auto const train = obtain(*entry->part("train"), context);
-  return opened(train, obtain(*entry->part("validation"), context));
-}
-
 std::unique_ptr<Dataset> open_text(TextSettings const& settings, DataContext const& context) {
   auto const* const entry = settings.name ? &catalogue_entry(catalogue(), *settings.name) : nullptr;
-  auto const* const test = entry != nullptr ? entry->part("test") : nullptr;
-  if (context.held_out == "test" && test == nullptr) {
+  auto const part = [&](char const* name) { return entry != nullptr ? entry->part(name) : nullptr; };
+  bool const tests = context.held_out == "test";
+  if (tests && part("test") == nullptr) {
     throw Error(entry == nullptr ? "data.path: a text file has no test part, only its end is held out; a data set of the catalogue with a "
                                    "file `test` has one (data.name)"
                                  : fmt::format("data.name: '{}' has no file `test` in the catalogue", entry->name));
   }
-  auto data = open_parts(settings, context, entry);
-  if (context.held_out == "test") {
-    auto const path = obtain(*test, context);
-    data->test_on(read_text_files(path), path.string());
+  auto const* const whole = part("text");
+  auto const path = entry == nullptr ? locate(settings.path.value(), context) : obtain(whole ? *whole : *part("train"), context);
+  std::optional<TextFiles> apart;
+  fs::path held_out;
+  if (entry != nullptr && whole == nullptr) apart = read_text_files(held_out = obtain(*part("validation"), context));
+  auto data = std::make_unique<TextDataset>(read_text_files(path), path.string(), settings, context, apart, held_out.string());
+  if (tests) {
+    auto const test = obtain(*part("test"), context);
+    data->test_on(read_text_files(test), test.string());
   }
   return data;
 }
@@ -87,7 +82,7 @@ struct Header {
 };
 
 /// A whole file's content, as long as somebody holds it; null if it cannot be mapped.
-std::shared_ptr<void const> mapped(fs::path const& path, std::size_t& size) {
+std::shared_ptr<void const> mapped_file(fs::path const& path, std::size_t& size) {
   int const descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return nullptr;
   struct stat state {};
@@ -109,7 +104,7 @@ EncodedText::EncodedText(std::vector<std::int32_t> tokens) {
 
 std::optional<EncodedText> EncodedText::read(fs::path const& path, std::string const& key) {
   std::size_t size = 0;
-  auto const content = mapped(path, size);
+  auto const content = mapped_file(path, size);
   Header header;
   if (!content || size < sizeof header || (size - sizeof header) % sizeof(std::int32_t) != 0) return std::nullopt;
   std::memcpy(&header, content.get(), sizeof header);

@@ -41,7 +41,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   own.config_folder = fs::absolute(file).parent_path();
   auto read = examples->source->read(own);
   read.join = examples->join;
-  auto data = std::make_unique<ExamplesDataset>(std::move(read), trained.facts().tokenizer, examples->pool, context.seed);
+  auto data = examples_data(std::move(read), trained.facts().tokenizer, examples->pool, context.seed);
   if (!data->signature().has("options"))
     throw ConfigError(location_of(document, "data"), "data: these examples have no options to choose from (options: [\"…\", \"…\"])");
   return make_view("continued", std::move(data), context.seed);

@@ -22,7 +22,7 @@ TEST_SUITE("example_views") {
   constexpr Index words = 8, start = 8, delimiter = 9, extract = 10, cls = 8, sep = 9;
 
   std::unique_ptr<Dataset> dataset(Examples examples, std::uint64_t seed = 1) {
-    return std::make_unique<ExamplesDataset>(std::move(examples), character_tokenizer("abcdexyz"), 1, seed);
+    return examples_data(std::move(examples), character_tokenizer("abcdexyz"), 1, seed);
   }
 
   Choice model(std::string const& kind, std::string const& head) {
@@ -166,7 +166,7 @@ TEST_SUITE("example_views") {
     std::string const passage = "the   <unk> Zorn,\u00a0say a cat <unk> sat.";
     Examples const asked{{question(passage, {{"cat", 25}})}, {question(passage, {{"cat", 25}})}, {}, false, {}};
     auto const stretch = [&](std::shared_ptr<Tokenizer const> tokenizer, Index first, Index last) {
-      return heed::stretch(ExamplesDataset(asked, std::move(tokenizer), 1, 1).original(0), first, last);
+      return heed::stretch(examples_data(asked, std::move(tokenizer), 1, 1)->original(0), first, last);
     };
     auto const words = word_tokenizer({"a", "the"});
     CHECK(stretch(words, 0, 0) == "the");
@@ -178,7 +178,7 @@ TEST_SUITE("example_views") {
     CHECK(stretch(byte_tokenizer(), 16, 17) == ",\u00a0");
     CHECK(stretch(byte_tokenizer(), 2, 6) == "e   <");
     // The answer behind an unknown word and the text <unk> is where it stands.
-    Batch const batch = ExamplesDataset(asked, words, 1, 1).validation(0, 1, 40);
+    Batch const batch = examples_data(asked, words, 1, 1)->validation(0, 1, 40);
     CHECK(values(batch, "answer") == Tokens{4, 4});
   }
 
@@ -186,7 +186,7 @@ TEST_SUITE("example_views") {
     auto const seen = [](std::shared_ptr<Tokenizer const> tokenizer, Example const& example, std::string const& join = " ") {
       Examples examples{{example}, {example}, {}, false, {}};
       examples.join = join;
-      auto const data = make_view("continued", std::make_unique<ExamplesDataset>(std::move(examples), tokenizer, 1, 1), 1);
+      auto const data = make_view("continued", examples_data(std::move(examples), tokenizer, 1, 1), 1);
       auto const tokens = values(data->validation(0, 1, 40), "inputs");
       return tokenizer->decode({tokens.begin(), tokens.begin() + data->validation(0, 1, 40)["lengths"].data<std::int64_t>()[0]});
     };
@@ -207,7 +207,7 @@ TEST_SUITE("example_views") {
     // As one text is encoded, where a word begins with its blank.
     auto const bpe = train_byte_pairs("some nuns hide . some nuns hide . hide", 290);
     Examples examples{{choice}, {choice}, {}, false, {}};
-    auto const data = make_view("continued", std::make_unique<ExamplesDataset>(std::move(examples), bpe, 1, 1), 1);
+    auto const data = make_view("continued", examples_data(std::move(examples), bpe, 1, 1), 1);
     auto const whole = bpe->encode("some nuns hide .");
     Tokens inputs = values(data->validation(0, 1, 40), "inputs");
     inputs.resize(whole.size());

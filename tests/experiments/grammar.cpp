@@ -43,8 +43,8 @@ void for_each_string(Grammar const& g, std::size_t length, std::function<void(st
   }
 }
 
-GrammarDataset dataset(GrammarSettings const& settings = {}, std::uint64_t seed = 1) {
-  return {english(), "english.yaml", "", settings, seed};
+std::unique_ptr<Dataset> dataset(GrammarSettings const& settings = {}, std::uint64_t seed = 1) {
+  return sentences_of(english(), {"english.yaml", ""}, settings, seed);
 }
 
 std::vector<Index> values(Tensor const& tensor) {
@@ -168,7 +168,7 @@ rules:
     auto const g = grammar("start: S\nrules:\n  S: {S S: 1, a: 2}\n");
     CHECK(g.derivations(std::vector<std::int32_t>(5, 0)) == 14);  // Catalan
     CHECK(g.log_probability(std::vector<std::int32_t>(3, 0)) == doctest::Approx(std::log(2 * 8.0 / 243)));
-    CHECK_THROWS_WITH_AS(GrammarDataset(g, "g.yaml", "", {}, 1),
+    CHECK_THROWS_WITH_AS(sentences_of(g, {"g.yaml", ""}, {}, 1),
                          doctest::Contains("g.yaml: the grammar is ambiguous, so its entropy is not known: 'a a a"), FileError);
   }
 
@@ -237,8 +237,8 @@ rules:
 
   TEST_CASE("a row is one whole sentence, its loss −log P") {
     auto const data = dataset();
-    CHECK(data.vocabulary() == static_cast<Index>(english().words().size()) + 1);
-    auto const batch = data.training(0, 64, 40);
+    CHECK(data->vocabulary() == static_cast<Index>(english().words().size()) + 1);
+    auto const batch = data->training(0, 64, 40);
     auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 64; ++row) {
       auto const* x = &inputs[row * 40];
@@ -260,17 +260,17 @@ rules:
     GrammarSettings settings;
     settings.validation = 50;
     auto const data = dataset(settings, 1), other = dataset(settings, 2);
-    auto const whole = data.training(0, 12, 32);
-    CHECK(test::same_bits(whole["inputs"], dataset(settings, 1).training(0, 12, 32)["inputs"]));
-    CHECK(!test::same_bits(whole["inputs"], other.training(0, 12, 32)["inputs"]));
-    CHECK(test::same_bits(data.training(2, 4, 32)["next"], whole["next"].rows(8, 4)));
-    CHECK(data.validation_batches(16, 32) == 4);
-    std::vector<Index> by_sixteen, by_fifty = values(other.validation(0, 50, 32)["next"]);
+    auto const whole = data->training(0, 12, 32);
+    CHECK(test::same_bits(whole["inputs"], dataset(settings, 1)->training(0, 12, 32)["inputs"]));
+    CHECK(!test::same_bits(whole["inputs"], other->training(0, 12, 32)["inputs"]));
+    CHECK(test::same_bits(data->training(2, 4, 32)["next"], whole["next"].rows(8, 4)));
+    CHECK(data->validation_batches(16, 32) == 4);
+    std::vector<Index> by_sixteen, by_fifty = values(other->validation(0, 50, 32)["next"]);
     for (Index index = 0; index < 4; ++index)
-      for (auto target : values(data.validation(index, 16, 32)["next"])) by_sixteen.push_back(target);
+      for (auto target : values(data->validation(index, 16, 32)["next"])) by_sixteen.push_back(target);
     CHECK(by_sixteen == by_fifty);
-    CHECK_THROWS_AS(data.validation(4, 16, 32), Error);
-    CHECK_THROWS_WITH_AS(data.training(0, 1, 31), doctest::Contains("model.context: 31 is too short for sentences of up to 31 words"),
+    CHECK_THROWS_AS(data->validation(4, 16, 32), Error);
+    CHECK_THROWS_WITH_AS(data->training(0, 1, 31), doctest::Contains("model.context: 31 is too short for sentences of up to 31 words"),
                          Error);
   }
 
@@ -279,7 +279,7 @@ rules:
     settings.validation = 60;
     settings.pack = true;
     auto const data = dataset(settings);
-    auto const batch = data.training(3, 5, 70);
+    auto const batch = data->training(3, 5, 70);
     auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 5; ++row) {
       CHECK(inputs[row * 70] == 0);
@@ -301,23 +301,23 @@ rules:
       for (std::size_t i = 0; i < tokens.size(); ++i)
         if (tokens[i] >= 0) list.push_back(others[i]);
     };
-    auto const whole = dataset(settings).validation(0, 60, 70);
+    auto const whole = dataset(settings)->validation(0, 60, 70);
     append(one_a_row, whole["next"], whole["next"]);
     append(groups, whole["next"], whole["groups"]);
-    auto const batches = data.validation_batches(4, 70);
+    auto const batches = data->validation_batches(4, 70);
     CHECK(batches * 4 < 60 / 2);
     for (Index i = 0; i < batches; ++i) {
-      auto const part = data.validation(i, 4, 70);
+      auto const part = data->validation(i, 4, 70);
       append(packed, part["next"], part["next"]);
       append(packed_groups, part["next"], part["groups"]);
       CHECK(values(part["inputs"])[0] == 0);
     }
     CHECK(packed == one_a_row);
     CHECK(packed_groups == groups);
-    CHECK_THROWS_AS(data.validation(batches, 4, 70), Error);
+    CHECK_THROWS_AS(data->validation(batches, 4, 70), Error);
 
     // The least loss of the first rows is that of the sentences in them.
-    auto const first = values(data.validation(0, 2, 70)["next"]);
+    auto const first = values(data->validation(0, 2, 70)["next"]);
     double surprise = 0, tokens = 0;
     std::vector<std::int32_t> sentence;
     for (auto target : first) {
@@ -331,8 +331,8 @@ rules:
       sentence.clear();
     }
     CHECK(sentence.empty());
-    CHECK(data.facts().optimum(2, 70) == doctest::Approx(surprise / tokens).epsilon(1e-10));
-    CHECK(data.facts().optimum(1000, 70) == doctest::Approx(data.describe()["exact"].get<double>()).epsilon(1e-12));
+    CHECK(data->facts().optimum(2, 70) == doctest::Approx(surprise / tokens).epsilon(1e-10));
+    CHECK(data->facts().optimum(1000, 70) == doctest::Approx(data->describe()["exact"].get<double>()).epsilon(1e-12));
   }
 
   TEST_CASE("the exact loss is that of the held-out rows") {
@@ -341,7 +341,7 @@ rules:
     settings.longest = 15;
     settings.ngram_sentences = 1000;
     auto const data = dataset(settings);
-    auto const targets = values(data.validation(0, 300, 16)["next"]);
+    auto const targets = values(data->validation(0, 300, 16)["next"]);
     double surprise = 0, tokens = 0;
     for (std::size_t row = 0; row < 300; ++row) {
       std::vector<std::int32_t> sentence;
@@ -349,7 +349,7 @@ rules:
       surprise -= english().log_probability(sentence) - std::log(english().up_to(15).probability);
       tokens += static_cast<double>(sentence.size()) + 1;
     }
-    auto const described = data.describe();
+    auto const described = data->describe();
     CHECK(described["exact"].get<double>() == doctest::Approx(surprise / tokens).epsilon(1e-10));
     CHECK(described["tokens"]["validation"].get<double>() == tokens);
     settings.longest = 2;
@@ -408,15 +408,15 @@ rules:
 
   TEST_CASE("verbs of held-out sentences are grouped by their distance, and told apart by number") {
     auto const data = dataset();
-    auto const groups = data.facts().groups;
+    auto const groups = data->facts().groups;
     CHECK(groups.names.front() == "agreement.distance1");
     CHECK(groups.names.back() == "agreement.distance17+");
-    REQUIRE(groups.categories.size() == static_cast<std::size_t>(data.vocabulary()));
+    REQUIRE(groups.categories.size() == static_cast<std::size_t>(data->vocabulary()));
     for (auto const& value : std::map<std::string, Index>{{"sings", 0}, {"sing", 1}, {"king", -1}, {"do", -1}}) {
       CAPTURE(value.first);
-      CHECK(at(groups.categories, data.facts().tokenizer->encode(value.first).back()) == value.second);
+      CHECK(at(groups.categories, data->facts().tokenizer->encode(value.first).back()) == value.second);
     }
-    auto const batch = data.validation(0, 200, 32);
+    auto const batch = data->validation(0, 200, 32);
     auto const of = values(batch["groups"]), targets = values(batch["next"]);
     std::vector<int> found(groups.names.size());
     for (std::size_t i = 0; i < of.size(); ++i) {
@@ -425,23 +425,23 @@ rules:
       CHECK(at(groups.categories, targets[i]) >= 0);
     }
     for (int const count : found) CHECK(count > 0);
-    CHECK(!data.training(0, 2, 32).has("groups"));
+    CHECK(!data->training(0, 2, 32).has("groups"));
   }
 
   TEST_CASE("sentences to tokens and back") {
     auto const data = dataset();
-    auto const tokenizer = data.facts().tokenizer;
+    auto const tokenizer = data->facts().tokenizer;
     std::string const text = "the old king sings .\ndo the dogs near a tree howl ?";
     auto const tokens = tokenizer->encode(text);
     CHECK(tokens.front() == 0);
     CHECK(tokenizer->decode({tokens.begin(), tokens.end()}) == text);
     CHECK(tokenizer->encode("") == std::vector<std::int32_t>{0});
     CHECK_THROWS_WITH_AS(tokenizer->encode("the kinq sings"), doctest::Contains("'kinq' is not one of the grammar's"), Error);
-    CHECK_THROWS_AS(tokenizer->decode({data.vocabulary()}), Error);
+    CHECK_THROWS_AS(tokenizer->decode({data->vocabulary()}), Error);
   }
 
   TEST_CASE("the best n-gram stays well above the entropy, and knows nothing that is not there") {
-    auto const losses = dataset().reference_losses();
+    auto const losses = dataset()->reference_losses();
     REQUIRE(losses.size() == 8);
     CHECK((losses[6].first == "exact" && losses[7].first == "entropy"));
     CHECK(std::abs(losses[6].second - losses[7].second) < 0.02);
@@ -458,7 +458,7 @@ rules:
     choice.settings = settings;
     CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == 6);
     settings->path.reset();
-    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == dataset().vocabulary());
+    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == dataset()->vocabulary());
     settings->path = "missing.yaml";
     CHECK_THROWS_WITH_AS(open_dataset(choice, {folder.path(), folder.path(), 1, true}), doctest::Contains("missing.yaml: no such file"),
                          FileError);

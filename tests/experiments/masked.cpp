@@ -32,7 +32,7 @@ TEST_SUITE("masked") {
     settings.ngram_sentences = 10;
     settings.pack = pack;
     auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
-    return std::make_unique<GrammarDataset>(grammar, "test.yaml", "", settings, 1);
+    return sentences_of(grammar, {"test.yaml", ""}, settings, 1);
   }
 
   std::unique_ptr<Dataset> masked(std::unique_ptr<Dataset> plain, std::uint64_t seed = 1) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "experiments/data/examples/example.hpp"
-#include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {
@@ -21,48 +20,11 @@ namespace heed {
 ///   answer   int64 [B, 2]     the first and last token of the answer in `second`; −1: there is none
 ///
 /// An epoch is every training example once in an order of its own; rows of a batch are of about one length (PairBatches).
-class ExamplesDataset : public Dataset {
- public:
-  /// Throws FileError for an example that is wrong, with its place.
-  ExamplesDataset(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed);
-
-  /// Throws Error for a batch of more examples than there are.
-  Batch training(Index index, Index batch, Index context) const override;
-  Index validation_batches(Index batch, Index context) const override;
-  Batch validation(Index index, Index batch, Index context) const override;
-  Original original(Index row) const override;
-  /// From now on each text of an example begins with what joins it to the text before.
-  void join_texts();
-
- private:
-  /// An example as tokens.
-  struct TokenizedExample {
-    std::vector<std::int32_t> first, second;
-    std::vector<std::vector<std::int32_t>> options;
-    Index label = -1, begin = -1, end = -1;
-  };
-  std::vector<std::int32_t> tokens(std::string const& text) const;
-  void encode_all();
-  /// A text that goes on after another, as tokens are made of it.
-  std::string behind(std::string const& before, std::string const& text) const;
-  Signature make_signature() const;
-  static std::vector<ExampleSize> sizes_of(std::vector<TokenizedExample> const& rows);
-  /// The class (the number of the right option) that is most frequent in training; its loss is that of the frequencies there, each class
-  /// counted once more. None for spans.
-  std::vector<Baseline> baselines() const;
-  TokenizedExample encoded(Example const& example) const;
-  Index label_of(Example const& example) const;
-  void find_answer(Example const& example, TokenizedExample& row) const;
-  Batch batch_of(std::vector<TokenizedExample const*> const& rows) const;
-
-  Examples examples_;
-  std::vector<TokenizedExample> training_, held_out_;
-  std::vector<SequencePair> lengths_;  ///< of the training rows, for batches of about one length
-  std::unique_ptr<PairBatches> batches_;
-  std::size_t options_ = 0;  ///< of each example
-  bool pairs_ = false, spans_ = false;
-  bool joined_ = false;  ///< the texts of an example go on after each other
-};
+///
+/// Throws FileError for an example that is wrong, with its place.
+std::unique_ptr<Dataset> examples_data(Examples examples, std::shared_ptr<Tokenizer const> tokenizer, Index pool, std::uint64_t seed);
+/// From now on each text of an example, of such data, begins with what joins it to the text before.
+void join_texts(Dataset& data);
 
 /// `class_weights: {positive: 2}`: the factor of one class's examples in the loss.
 struct ClassWeight : Settings {

@@ -319,9 +319,7 @@ Declared<ViewKind> const continued_view{sequence_view({"first", "options"},
                                                        .special = [](Index) -> Index { return 0; },
                                                        .put_together = continued,
                                                        .cuts_beginnings = true},  // what an option goes on with stands right before it
-                                                      [](Dataset& examples) {
-                                                        if (auto* const own = dynamic_cast<ExamplesDataset*>(&examples)) own->join_texts();
-                                                      })};
+                                                      join_texts)};
 
 }  // namespace
 }  // namespace heed

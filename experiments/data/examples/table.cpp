@@ -83,10 +83,44 @@ void check(Table const& table) {
 class TextTemplate {
  public:
   /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of `origin`.
-  TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin);
+  TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin) {
+    for (std::size_t at = 0; at < written.size(); ++at) {
+      bool const doubled = written.substr(at, 2) == "{{" || written.substr(at, 2) == "}}";
+      if (doubled) ++at;
+      if (doubled || (written[at] != '{' && written[at] != '}')) {
+        end_ += written[at];
+        continue;
+      }
+      auto const close = written.find('}', at);
+      if (written[at] == '}' || close == written.npos)
+        throw Error(
+            fmt::format("{}: {} has a brace without its other; columns are written {{name}}, a brace itself twice", key, shown(written)));
+      auto const name = written.substr(at + 1, close - at - 1);
+      auto const column = std::ranges::find(columns, name);
+      if (column == columns.end())
+        throw Error(fmt::format("{}: there is no column {}{}; {} has {}", key, shown(name), did_you_mean(name, columns), origin,
+                                fmt::join(columns, ", ")));
+      pieces_.push_back({std::move(end_), static_cast<std::size_t>(column - columns.begin())});
+      end_.clear();
+      at = close;
+    }
+  }
 
   /// The text with a row's values. Throws FileError for a field that the row lacks.
-  std::string of(Table const& table, Table::TableRow const& row) const;
+  std::string of(Table const& table, Table::TableRow const& row) const {
+    std::string text;
+    for (auto const& [before, column] : pieces_) {
+      if (!row.absent.empty() && row.absent[column]) {
+        std::vector<std::string> there;
+        for (std::size_t i = 0; i < row.absent.size(); ++i)
+          if (!row.absent[i]) there.push_back(table.columns[i]);
+        auto const& name = table.columns[column];
+        table.refuse(row, fmt::format("there is no field {}{}", shown(name), did_you_mean(name, there)));
+      }
+      text += before + row.fields[column];
+    }
+    return text + end_;
+  }
 
  private:
   /// A piece of literal text and the column that follows it.
@@ -97,45 +131,6 @@ class TextTemplate {
   std::vector<TemplatePiece> pieces_;
   std::string end_;
 };
-
-TextTemplate::TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns,
-                           std::string const& origin) {
-  for (std::size_t at = 0; at < written.size(); ++at) {
-    bool const doubled = written.substr(at, 2) == "{{" || written.substr(at, 2) == "}}";
-    if (doubled) ++at;
-    if (doubled || (written[at] != '{' && written[at] != '}')) {
-      end_ += written[at];
-      continue;
-    }
-    auto const close = written.find('}', at);
-    if (written[at] == '}' || close == written.npos)
-      throw Error(
-          fmt::format("{}: {} has a brace without its other; columns are written {{name}}, a brace itself twice", key, shown(written)));
-    auto const name = written.substr(at + 1, close - at - 1);
-    auto const column = std::ranges::find(columns, name);
-    if (column == columns.end())
-      throw Error(fmt::format("{}: there is no column {}{}; {} has {}", key, shown(name), did_you_mean(name, columns), origin,
-                              fmt::join(columns, ", ")));
-    pieces_.push_back({std::move(end_), static_cast<std::size_t>(column - columns.begin())});
-    end_.clear();
-    at = close;
-  }
-}
-
-std::string TextTemplate::of(Table const& table, Table::TableRow const& row) const {
-  std::string text;
-  for (auto const& [before, column] : pieces_) {
-    if (!row.absent.empty() && row.absent[column]) {
-      std::vector<std::string> there;
-      for (std::size_t i = 0; i < row.absent.size(); ++i)
-        if (!row.absent[i]) there.push_back(table.columns[i]);
-      auto const& name = table.columns[column];
-      table.refuse(row, fmt::format("there is no field {}{}", shown(name), did_you_mean(name, there)));
-    }
-    text += before + row.fields[column];
-  }
-  return text + end_;
-}
 
 /// The templates that make an example from the fields of a row.
 struct Templates {

@@ -18,17 +18,12 @@ namespace heed {
 enum class PicturePart { training, validation, test };
 
 /// A square cell of a picture, in which one thing is drawn.
-class PictureCell {
- public:
-  /// `pixels`: the whole picture [channels, height, width]; `top`, `left`: the cell's corner.
-  PictureCell(std::span<Index> pixels, Index height, Index width, Index top, Index left)
-      : pixels_(pixels), height_(height), width_(width), top_(top), left_(left) {}
+struct PictureCell {
+  std::span<Index> pixels;  ///< of the whole picture, [channels, height, width]
+  Index height, width;
+  Index top, left;  ///< the cell's corner
 
-  Index& at(Index channel, Index y, Index x) const { return heed::at(pixels_, (channel * height_ + top_ + y) * width_ + left_ + x); }
-
- private:
-  std::span<Index> pixels_;
-  Index height_, width_, top_, left_;
+  Index& at(Index channel, Index y, Index x) const { return heed::at(pixels, (channel * height + top + y) * width + left + x); }
 };
 
 struct PictureSizes {

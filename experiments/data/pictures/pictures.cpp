@@ -69,7 +69,7 @@ class PicturesDataset : public DrawnDataset {
     std::ranges::sort(cells);
     for (Index const cell : cells) {
       Index const row = cell / task_->columns, column = cell % task_->columns;
-      PictureCell const square(result.pixels, height(), width(), row * sizes_.side, column * sizes_.side);
+      PictureCell const square{result.pixels, height(), width(), row * sizes_.side, column * sizes_.side};
       for (auto const word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), part)) {
         result.caption.target.push_back(word);
         result.cells.push_back(cell);
