@@ -14,21 +14,6 @@
 
 namespace heed {
 
-namespace {
-
-/// A layer's weights, a row for each target word.
-Panel alignment_panel(Alignment const& alignment, std::size_t layer) {
-  auto const& [heads, weights] = alignment.layers[layer];
-  Panel panel{.title = fmt::format("layer {} of {}, mean of {} heads", layer + 1, alignment.layers.size(), heads),
-              .x = axis_of_names(alignment.source),
-              .y = axis_of_rows(alignment.target),
-              .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}};
-  panel.x.above = true;
-  return panel;
-}
-
-}  // namespace
-
 Alignment alignment_of(AttentionMaps const& attention) {
   Alignment alignment;
   for (auto const& layer : attention.layers) {
@@ -58,9 +43,14 @@ Figure alignment_figure(Alignment const& alignment) {
                 .shared_y = true,
                 .frame_width = sources * cell,
                 .frame_height = targets * std::clamp(cell, least_cell, 0.22)};
-  for (std::size_t k = 0; k < alignment.layers.size(); ++k) {
-    figure.panels.push_back(alignment_panel(alignment, k));
-    for (double const weight : figure.panels.back().cells->values)
+  for (auto const& [heads, weights] : alignment.layers) {
+    auto& panel = figure.panels.emplace_back(
+        Panel{.title = fmt::format("layer {} of {}, mean of {} heads", figure.panels.size() + 1, alignment.layers.size(), heads),
+              .x = axis_of_names(alignment.source),
+              .y = axis_of_rows(alignment.target),
+              .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}});
+    panel.x.above = true;
+    for (double const weight : panel.cells->values)
       if (std::isfinite(weight)) figure.scales.front().high = std::max(figure.scales.front().high, weight);
   }
   return figure;

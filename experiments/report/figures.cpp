@@ -105,14 +105,6 @@ ArmPlace place_of(ArmResult const& arm, std::string const& key) {
   return {place && std::isfinite(*place) ? place : std::nullopt, rest, label};
 }
 
-/// Lines are named by short labels of their values, unless two would have the same.
-void shorten_names(Traces& traces, std::map<std::string, std::string> const& labels) {
-  std::set<std::string> different;
-  for (auto const& [rest, label] : labels) different.insert(label);
-  for (auto& trace : traces)
-    if (different.size() == labels.size()) trace.name = labels.at(trace.name);
-}
-
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
   Traces traces;
@@ -136,9 +128,11 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
     line->points.push_back(point_of(*place, *arm.estimate));
   }
   if (places.size() < 3) return std::nullopt;
-  shorten_names(traces, labels);
+  auto const words = mapped(labels, [](auto const& each) { return each.second; });
+  bool const differ = std::set(words.begin(), words.end()).size() == labels.size();
   Range range;
   for (auto& trace : traces) {
+    if (differ) trace.name = labels.at(trace.name);
     std::ranges::sort(trace.points, {}, &CurvePoint::x);
     for (auto const& point : trace.points) range.include(point);
   }

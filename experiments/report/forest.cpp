@@ -90,15 +90,6 @@ void add_row(Panel& panel, std::size_t k, ForestRow const& row, Range const& ran
       {As::intervals_across, {{difference.mean, y, interval.low, interval.high}}, {.colour = row.colour, .width = 1.6, .size = 0.55}});
 }
 
-std::string caption_of(Material const& material, bool outliers) {
-  return fmt::format("Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p: {}.{}{}",
-                     material.baseline, material.at, material.test_in_words(),
-                     material.margin > 0 ? fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
-                                                       material.unit.empty() ? "" : " " + material.unit)
-                                         : "",
-                     outliers ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
-}
-
 }  // namespace
 
 std::optional<Figure> forest(Material const& material) {
@@ -116,9 +107,15 @@ std::optional<Figure> forest(Material const& material) {
               .columns = {{"mean ± 95 %"}, {"p"}, {"verdict"}}};
   if (material.margin > 0) panel.boxes.push_back({.x = {-material.margin, material.margin}});
   for (std::size_t k = 0; k < rows.size(); ++k) add_row(panel, k, rows[k], range, outlier);
+  auto const band = fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
+                                material.unit.empty() ? "" : " " + material.unit);
+  auto const caption =
+      fmt::format("Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p: {}.{}{}",
+                  material.baseline, material.at, material.test_in_words(), material.margin > 0 ? band : "",
+                  std::ranges::any_of(means, outlier) ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
   return Figure{.name = "differences",
                 .title = "Difference to " + material.baseline,
-                .caption = caption_of(material, std::ranges::any_of(means, outlier)),
+                .caption = caption,
                 .panels = {std::move(panel)},
                 .frame_height = 0.1 + 0.21 * count};
 }

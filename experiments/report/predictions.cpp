@@ -42,8 +42,6 @@ std::string text_at(Json const& line, char const* key) {
 }
 double number_at(Json const& line, char const* key) { return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0; }
 
-bool is_right(Json const& line) { return line.value("right", Json()) == true; }
-
 /// How often each label was taken for which.
 Confusion confusion_of(std::vector<Json> const& lines) {
   std::set<std::string> known;
@@ -101,7 +99,7 @@ std::vector<StudyPart> prediction_parts_of(Material const& material) {
   if (lines.empty()) return {};
   std::vector<Json const*> wrong;
   for (Json const& line : lines)
-    if (!is_right(line)) wrong.push_back(&line);
+    if (line.value("right", Json()) != true) wrong.push_back(&line);
   auto const confidence = [](Json const* line) {
     return number_at(*line, line->contains("probability") ? "probability" : "above_no_answer");
   };

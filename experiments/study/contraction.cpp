@@ -121,13 +121,10 @@ CsvRows contraction_cell(ContractionSettings const& settings, ContractionCell co
 }
 
 StudyResult contraction_report(CsvRows const& rows) {
-  StudyResult result{
-      .csv = {{"scores", "keys", "log_keys", "correlation", "width", "sharpness", "quantity", "mean", "standard_error", "theory"}},
-      .tables = {{"Mean inner product after the layer",
-                  {{"keys", "ρ", "width", "γ/γ_c", "measured", "± standard error", "equal products", "n, d → ∞"}}}},
-      .sentences = {},
-      .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  auto result =
+      result_of({"scores", "keys", "log_keys", "correlation", "width", "sharpness", "quantity", "mean", "standard_error", "theory"}, rows);
+  result.tables = {{"Mean inner product after the layer",
+                    {{"keys", "ρ", "width", "γ/γ_c", "measured", "± standard error", "equal products", "n, d → ∞"}}}};
   std::map<std::string, std::array<std::vector<double>, 3>> critical;  // by kind: log log n, log β, its error
   for (auto const& line : csv_lines(result.csv, "results.csv")) {
     double const mean = line.number("mean"), error = line.number("standard_error"), rho = line.number("correlation");
@@ -177,8 +174,8 @@ std::vector<StudyPart> contraction_page(StudyRecord const& record) {
   for (auto const& line : lines) {
     if (line["quantity"] != "inner_product" || line.number("keys") != most) continue;
     auto& [dots, equal] = layers[line.number("correlation")][line.number("width")];
-    double const x = line.number("sharpness"), mean = line.number("mean"), error = line.number("standard_error");
-    dots.points.push_back({x, mean, mean - 2 * error, mean + 2 * error});
+    double const x = line.number("sharpness");
+    dots.points.push_back(point_at(line, x));
     equal.points.push_back(CurvePoint::bare(x, line.number("theory")));
   }
   Figure figure{
