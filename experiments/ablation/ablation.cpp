@@ -108,7 +108,6 @@ class Runner {
     return true;
   }
 
-  /// Prints which trials timed out, or failed before.
   void print_leftovers() const {
     fmt::print("{}", indented(timed_out_trials(ablation_.trials_folder())));
     if (failed_before_ > 0)

@@ -81,7 +81,6 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   return axes;
 }
 
-/// How many combinations of one assignment from each axis there are.
 double combinations(std::vector<std::vector<Assignment>> const& axes) {
   double count = 1;
   for (auto const& axis : axes) count *= static_cast<double>(axis.size());

@@ -29,7 +29,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of the parts of a trial, and its memory.
 struct Cost {
   double start = 0, step = 0, evaluation = 0;
   double bytes = 0;
@@ -126,7 +125,6 @@ std::string power_of(std::size_t seeds, std::size_t arms) {
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
 }
 
-/// An absolute path; "" if it is empty.
 std::string absolute_path(std::filesystem::path const& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }

@@ -25,7 +25,6 @@ namespace {
 
 using Jobs = std::vector<Job const*>;
 
-/// The finished trials of each arm.
 std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& jobs) {
   std::vector<Jobs> all(ablation.arms.size());
   for (Job const& job : jobs)

@@ -23,14 +23,12 @@ using State = Job::State;
 
 namespace {
 
-/// A trial that is done, with its summary.json.
 struct Done {
   Job const* job;
   Json summary;
   std::string const& name() const { return job->experiment.settings.name; }
 };
 
-/// The trials that a result is computed from.
 struct Trials {
   Ablation const& ablation;
   std::vector<Job> const& jobs;
@@ -56,7 +54,6 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
   return trials;
 }
 
-/// A trial's folder, relative to the ablation's.
 std::string folder_in(Ablation const& ablation, Job const& job) { return job.folder().lexically_relative(ablation.folder()).string(); }
 
 // ---------------------------------------------------------------- what was trained, and what came of it
@@ -78,7 +75,6 @@ void add_failures(Trials const& trials, AblationResult& result) {
   for (Job const& job : trials.jobs) add(result.arms.at(job.arm).name, job);
 }
 
-/// The values of jobs that are done or diverged.
 void add_values(Trials const& trials, AblationResult& result) {
   double const infinity = std::numeric_limits<double>::infinity();
   double const worst = trials.question.better == Better::higher ? -infinity : infinity;

@@ -63,7 +63,6 @@ std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult con
   return best;
 }
 
-/// Whether all tuning trials of an arm are done or have failed.
 bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
     if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;

@@ -30,7 +30,6 @@ namespace heed {
 
 namespace {
 
-/// A claim's file with what its trials say.
 struct JudgedClaim {
   std::string name;
   ClaimSettings claim;

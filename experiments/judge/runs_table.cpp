@@ -77,7 +77,6 @@ std::string keep_rows(Table& table, std::size_t column, char const* option, std:
   return name;
 }
 
-/// The columns that may be of values.
 std::vector<std::size_t> free_columns(Table const& table, TableLayout const& of) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
@@ -169,7 +168,6 @@ std::pair<std::string, Index> arm_and_seed(Table const& table, Table::TableRow c
   table.refuse(row, fmt::format("the run {} does not end in its seed, as in gpt-seed3; or say --arm and --seed", shown(name)));
 }
 
-/// Groups the rows of a table by arm and seed.
 void add_runs(Table const& table, TableLayout const& of, Better better, RunsTable& result) {
   double const worst = better == Better::lower ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
   for (auto const& [label, column] : of.values) {
@@ -197,7 +195,6 @@ void add_runs(Table const& table, TableLayout const& of, Better better, RunsTabl
   }
 }
 
-/// The value of a run that counts.
 double value_at(std::vector<std::pair<Index, double>> const& curve, RunsTableOptions const& options, std::string const& run) {
   if (options.at == "last") return curve.back().second;
   auto const [smallest, largest] = std::ranges::minmax_element(curve, {}, [](auto const& row) { return row.second; });
@@ -293,7 +290,6 @@ std::string curves_of(RunsTable const& table) {
   return csv;
 }
 
-/// A folder for each table and question.
 std::string folder_of(RunsTable const& table, JudgeOptions const& options, AblationResult const& result) {
   std::string question =
       fmt::format("{} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, table.task, result.margin);

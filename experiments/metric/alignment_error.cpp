@@ -91,7 +91,6 @@ std::vector<Link> known_links(EvaluatedBatch const& batch, AttentionRecord const
   return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.of.across});
 }
 
-/// The counts of a batch, from its attention.
 AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;

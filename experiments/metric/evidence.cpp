@@ -51,7 +51,6 @@ std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
   return mapped(values, [&](double value) { return std::scalbn(value, -exponent); });
 }
 
-/// The evidence of all of these differences from mu.
 double evidence_against(double mu, std::span<double const> differences) {
   Betting betting;
   for (double const value : differences) betting.add(value - mu);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr Index max_groups = 6;  // columns of a table that fits a terminal
 
-/// A row where it was read.
 struct RowOrigin {
   HeldOut const* from;
   std::size_t row;
@@ -35,7 +34,6 @@ Index length_of(RowOrigin const& origin, std::string const& part) {
   return std::ranges::max(lengths.data<std::int64_t>().subspan(origin.row * of_row, of_row));
 }
 
-/// The value of padding.
 Index filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
 /// A part of some rows. Those padded to one width keep it: a model may attend to a row's last positions. Others are as wide as the longest.
