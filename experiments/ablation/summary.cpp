@@ -293,13 +293,6 @@ void say_stopped(Trials const& trials, AblationResult& result) {
                                          first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
 }
 
-void estimate_means(Trials const& trials, AblationResult& result) {
-  for (auto& arm : result.arms) {
-    auto const values = mapped(arm.values, &BySeed::value_type::second);
-    if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
-  }
-}
-
 /// Equal, but for the order of their sums.
 bool same(double a, double b) {
   return a == b || (std::isfinite(a) && std::isfinite(b) && std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)));
@@ -394,7 +387,10 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   auto const trials = read_trials(ablation, jobs, tuned);
   auto result = collected(trials);
   warn_of_shard(trials, result);
-  estimate_means(trials, result);
+  for (auto& arm : result.arms) {
+    auto const values = mapped(arm.values, &BySeed::value_type::second);
+    if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
+  }
   if (auto const mixed = warning_of_mixture(trials)) {
     result.warnings.push_back(*mixed);
   } else {

@@ -270,11 +270,6 @@ RunOptions with_file(ClaimsOptions const& options, fs::path const& file) {
   return run;
 }
 
-Exit run_file(RunOptions const& options) {
-  auto const* const kind = file_kind_of(load(options.config));
-  return kind != nullptr ? kind->run(options) : run_ablation(load_ablation(options), options);
-}
-
 /// By the plan; of a study its `cost`, NaN without.
 double expected_seconds(RunOptions const& options) {
   if (file_kind_of(load(options.config)) == nullptr) return planned_seconds(load_ablation(options), options);
@@ -323,7 +318,9 @@ Exit claims(ClaimsOptions const& options) {
   Exit worst = Exit::done;
   if (options.run)
     for (auto const& file : options.within ? fitting(options, files) : files) {
-      Exit const exit = run_file(with_file(options, file));
+      auto const run = with_file(options, file);
+      auto const* const kind = file_kind_of(load(file));
+      Exit const exit = kind != nullptr ? kind->run(run) : run_ablation(load_ablation(run), run);
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }
