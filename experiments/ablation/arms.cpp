@@ -197,14 +197,6 @@ std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const*
   return points;
 }
 
-void check_names(std::vector<Arm> const& arms) {
-  std::map<std::string, Arm const*> names;
-  for (auto const& arm : arms) {
-    auto const [same, fresh] = names.emplace(arm.name, &arm);
-    if (!fresh) refuse_twins(*same->second, arm, fmt::format("two arms would both be called '{}'", arm.name));
-  }
-}
-
 }  // namespace
 
 Yaml const* value_at(Document const& document, std::string const& key) {
@@ -309,7 +301,11 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
   }
   if (arms.empty()) throw ConfigError(file.root.location, "there is nothing to compare: give vary, together or add");
   limit(file.root.location, "arms", static_cast<double>(arms.size()), max_arms);
-  check_names(arms);
+  std::map<std::string, Arm const*> names;
+  for (auto const& arm : arms) {
+    auto const [same, fresh] = names.emplace(arm.name, &arm);
+    if (!fresh) refuse_twins(*same->second, arm, fmt::format("two arms would both be called '{}'", arm.name));
+  }
   return arms;
 }
 

@@ -79,10 +79,9 @@ HeldOut joined(std::span<RowOrigin const> origins, std::set<std::string> const& 
 /// Gives every batch the lengths that one of them has: a text's last window alone is shorter.
 void complete_lengths(std::vector<HeldOut>& all) {
   if (std::ranges::none_of(all, [](HeldOut const& each) { return each.batch.has("lengths"); })) return;
-  for (HeldOut& each : all) {
-    if (each.batch.has("lengths")) continue;
-    each.batch.set("lengths", Tensor::full({each.batch.rows()}, static_cast<double>(each.batch["inputs"].size(1)), DType::int64));
-  }
+  for (HeldOut& each : all)
+    if (!each.batch.has("lengths"))
+      each.batch.set("lengths", Tensor::full({each.batch.rows()}, static_cast<double>(each.batch["inputs"].size(1)), DType::int64));
 }
 
 /// The parts whose batches have different widths.
