@@ -226,22 +226,19 @@ void warn_of_shard(Trials const& trials, AblationResult& result) {
                   result.trials_of, shard.index, shard.count));
 }
 
-/// Adds a warning if the values were selected on the data on which they are measured.
-void warn_of_selection(Trials const& trials, AblationResult& result) {
-  if (result.at != "kept") return;
-  result.warnings.push_back(
-      fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
-                  "optimistic; a test split is not",
-                  result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
-}
-
-void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
+/// Values that were selected on the data on which they are measured; fewer seeds than can show a difference.
+void warn_of_plan(Trials const& trials, AblationResult& result) {
+  if (result.at == "kept")
+    result.warnings.push_back(
+        fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
+                    "optimistic; a test split is not",
+                    result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
   std::size_t const seeds = result.seeds.size();
-  if (smallest_p(seeds) <= trials.question.significance() || trials.ablation.settings.by_evidence()) return;
-  result.warnings.push_back(
-      fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
-                  "six or more can",
-                  seeds, smallest_p(seeds)));
+  if (smallest_p(seeds) > trials.question.significance() && !trials.ablation.settings.by_evidence())
+    result.warnings.push_back(
+        fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
+                    "six or more can",
+                    seeds, smallest_p(seeds)));
 }
 
 /// The seeds on which an arm and the baseline both diverged, which are no pair.
@@ -408,8 +405,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   if (auto const& claim = ablation.settings.claim; claim.given())
     std::ranges::move(claim_in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));
   std::ranges::move(cross_validation_in_words(ablation, result), std::back_inserter(result.sentences));
-  warn_of_selection(trials, result);
-  warn_of_few_seeds(trials, result);
+  warn_of_plan(trials, result);
   warn_of_diverged(result);
   warn_of_no_pairs(result);
   warn_of_open_effects(result);
