@@ -142,7 +142,7 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
 
 /// A row for each arm, and their totals: runs and finished ones, seconds of those that are left, of the longest, bytes of the largest in
 /// memory, and of those that are left on disk.
-struct Plan {
+struct AblationPlan {
   TableRows rows{{"arm", "runs", "done", "s/step", "s/run"}};
   std::size_t runs = 0, done = 0;
   double seconds = 0, longest = 0, bytes = 0, disk = 0;
@@ -150,7 +150,7 @@ struct Plan {
   bool measured = false;   ///< false: the arms were only checked, without training steps
 };
 
-std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, Plan const& totals) {
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, AblationPlan const& totals) {
   std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
@@ -172,8 +172,8 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
 }
 
 /// Measured with the first seed. Training steps are made only if every arm can be trained: else heed run would train nothing.
-Plan plan_of(Ablation const& ablation, Workers const& workers) {
-  Plan plan;
+AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
+  AblationPlan plan;
   std::vector<std::optional<Cost>> costs;  // nothing for an arm that failed
   for (Stage const stage : {Stage::check, Stage::measure}) {
     if (plan.exit != Exit::done) break;
