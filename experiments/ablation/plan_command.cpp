@@ -140,8 +140,7 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// A row for each arm, and their totals: runs and finished ones, seconds of those that are left, of the longest, bytes of the largest in
-/// memory, and of those that are left on disk.
+/// A row for each arm, and their totals: runs and finished ones; seconds left, of the longest; bytes of the largest, and left on disk.
 struct AblationPlan {
   TableRows rows{{"arm", "runs", "done", "s/step", "s/run"}};
   std::size_t runs = 0, done = 0;

@@ -237,8 +237,7 @@ RunsTable read_runs_table(RunsTableOptions const& options) {
   return result;
 }
 
-// ---------------------------------------------------------------- a table's runs as the result of an ablation: the same statistics, the
-// same page
+// ---------------------------------------------------------------- as the result of an ablation: the same statistics, the same page
 
 namespace {
 
