@@ -153,13 +153,6 @@ AblationResult collected(Trials const& trials) {
 
 // ---------------------------------------------------------------- warnings
 
-/// "a, b and c".
-std::string listed(std::vector<std::string> const& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
-  return text;
-}
-
 /// "seed 4", "seeds 1, 2 and 3".
 std::string named_seeds(std::vector<Index> const& seeds) {
   auto const words = mapped(seeds, [](Index seed) { return fmt::format("{}", seed); });
@@ -288,32 +281,6 @@ void say_stopped(Trials const& trials, AblationResult& result) {
   auto const [first, last] = std::ranges::minmax(stopped);
   result.sentences.push_back(fmt::format("{} of {} trials stopped early (train.stop), after {} steps", stopped.size(), trials.done.size(),
                                          first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
-}
-
-/// Equal, but for the order of their sums.
-bool same(double a, double b) {
-  return a == b || (std::isfinite(a) && std::isfinite(b) && std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)));
-}
-
-/// The arm or the arms with the best mean, in words; nothing if no arm has one.
-std::optional<std::string> best_mean(AblationResult const& result) {
-  bool const higher = result.better == "higher";
-  auto const ahead = [&](double a, double b) { return higher ? a > b : a < b; };
-  std::vector<ArmResult const*> best;
-  for (auto const& arm : result.arms) {
-    if (!arm.estimate) continue;
-    double const mean = arm.estimate->mean, before = best.empty() ? mean : best.front()->estimate->mean;
-    if (!same(mean, before) && ahead(mean, before)) best.clear();
-    if (best.empty() || same(mean, before)) best.push_back(&arm);
-  }
-  if (best.empty()) return std::nullopt;
-  auto const names = mapped(best, &ArmResult::name_with_tuned);
-  auto const& estimate = *best.front()->estimate;
-  auto const format = result.format();
-  auto const word = higher ? "highest" : "lowest";
-  if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
-  return fmt::format("{} mean: {}, {}{}", word, names.front(), format(estimate.mean),
-                     estimate.interval ? " " + format.interval(estimate.interval->low, estimate.interval->high) : "");
 }
 
 /// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
