@@ -30,11 +30,12 @@ std::vector<Field> PublishedFigure::fields() {
 
 std::vector<Field> Criterion::fields() {
   return {field(&kind, "kind", "the statistic")
-              .one_of({"value", "difference", "share", "slope", "exponent", "spearman", "equivalence", "formula"}),
+              .one_of({"value", "difference", "share", "slope", "exponent", "spearman", "equivalence", "formula", "best_exponent"}),
           field(&arm, "arm", "the arm"),
           field(&from, "from", "of difference and equivalence: the arm that is subtracted"),
           field(&key, "key", "of slope, exponent and spearman: the varied key, or the study's column, whose numbers are x"),
-          field(&where, "where", "of a study: the rows of results.csv, [quantity=entropy, keys=64]"),
+          field(&best, "best", "of best_exponent: the varied key whose number in the best arm is y"),
+          field(&where, "where", "of a study: the rows of results.csv, [quantity=entropy, keys=64]; over a key: arms, [model.width=64]"),
           field(&at_least, "at_least", "the claim holds if the whole interval is at or above this"),
           field(&at_most, "at_most", "likewise at or below this"),
           field(&reaches, "reaches", "of share: the value that a seed must reach"),
@@ -46,15 +47,17 @@ std::vector<Field> Criterion::fields() {
 std::optional<std::string> Criterion::contradiction() {
   if (kind.empty()) return "kind: is missing";
   bool const pair = kind == "difference" || kind == "equivalence", formula = kind == "formula";
-  if (of_study() && (pair || kind == "share" || kind == "spearman")) return fmt::format("where: is not used by {}", kind);
+  bool const selects = !where.empty();
+  if (selects && (pair || kind == "share")) return fmt::format("where: is not used by {}", kind);
   using NeededKey = std::tuple<char const*, bool, bool>;
   for (auto const& [name, given, needed] :
-       {NeededKey{"key", !key.empty(), over_key()}, NeededKey{"arm", !arm.empty(), !over_key() && !of_study()},
-        NeededKey{"from", !from.empty(), pair}, NeededKey{"reaches", reaches.has_value(), kind == "share"},
-        NeededKey{"margin", margin.has_value(), kind == "equivalence"}, NeededKey{"within", within.has_value(), formula}})
+       {NeededKey{"key", !key.empty(), over_key()}, NeededKey{"arm", !arm.empty(), !over_key() && !selects},
+        NeededKey{"from", !from.empty(), pair}, NeededKey{"best", !best.empty(), kind == "best_exponent"},
+        NeededKey{"reaches", reaches.has_value(), kind == "share"}, NeededKey{"margin", margin.has_value(), kind == "equivalence"},
+        NeededKey{"within", within.has_value(), formula}})
     if (given != needed) return fmt::format("{}: is {} by {}", name, needed ? "needed" : "not used", kind);
   if (below && kind != "share") return fmt::format("below: is not used by {}", kind);
-  if (formula && !of_study()) return "where: is needed by formula";
+  if (formula && !selects) return "where: is needed by formula";
   for (auto const& condition : where)
     if (condition.find('=') == condition.npos) return fmt::format("where: wants column=value, found '{}'", condition);
   if ((formula || margin) == (at_least || at_most))
@@ -71,12 +74,13 @@ Interval Criterion::bounds() const {
 std::string Criterion::in_words() const {
   auto const rows = fmt::format("{}", fmt::join(where, ", "));
   if (within) return fmt::format("{} within {} standard errors of the formula", rows, *within);
-  std::string of = over_key()        ? fmt::format("{} over {}", kind, key)
-                   : of_study()      ? kind
+  std::string of = !best.empty()     ? fmt::format("exponent of the best {} over {}", last_word(best), key)
+                   : over_key()      ? fmt::format("{} over {}", kind, key)
+                   : !where.empty()  ? kind
                    : !from.empty()   ? fmt::format("difference of {} and {}", arm, from)
                    : kind == "share" ? fmt::format("share of seeds of {} that {} {}", arm, below ? "are at most" : "reach", *reaches)
                                      : fmt::format("{} of {}", kind, arm);
-  if (of_study()) of += fmt::format(" ({})", rows);
+  if (!where.empty()) of += fmt::format(" ({})", rows);
   if (margin) return fmt::format("{} within ± {}", of, *margin);
   if (at_least && at_most) return fmt::format("{} between {} and {}", of, *at_least, *at_most);
   return at_least ? fmt::format("{} at least {}", of, *at_least) : fmt::format("{} at most {}", of, *at_most);
@@ -110,23 +114,26 @@ void check_claim(Document const& file, Ablation const& ablation) {
   auto const names = names_of(ablation.arms);
   for (std::size_t i = 0; i < criteria.size(); ++i) {
     auto const location = location_in_list(file, "claim.criteria", i);
-    if (criteria[i].of_study()) throw ConfigError(location, "where: is for the rows of a study");
+    if (!criteria[i].where.empty() && !criteria[i].over_key()) throw ConfigError(location, "where: is for the rows of a study");
     for (auto const& arm : {criteria[i].arm, criteria[i].from})
       if (!arm.empty() && std::ranges::find(names, arm) == names.end())
         throw ConfigError(location, fmt::format("there is no arm '{}'{}; arms: {}", arm, did_you_mean(arm, names), fmt::join(names, ", ")));
-    auto const& key = criteria[i].key;
-    for (auto const& arm : ablation.arms) {
-      auto const change = std::ranges::find_if(arm.changes, [&](auto const& each) { return last_word(each.key) == last_word(key); });
-      if (criteria[i].over_key() && (change == arm.changes.end() || !parse_real(change->value.text)))
-        throw ConfigError(location, fmt::format("key: arm '{}' has no number for {}", arm.name, key));
-    }
+    for (auto const& key : {criteria[i].key, criteria[i].best})
+      for (auto const& arm : ablation.arms) {
+        auto const change = std::ranges::find_if(arm.changes, [&](auto const& each) { return last_word(each.key) == last_word(key); });
+        if (!key.empty() && (change == arm.changes.end() || !parse_real(change->value.text)))
+          throw ConfigError(location, fmt::format("key: arm '{}' has no number for {}", arm.name, key));
+      }
   }
 }
 
 void check_claim(Document const& file, ClaimSettings const& claim) {
-  for (std::size_t i = 0; i < claim.criteria.items.size(); ++i)
-    if (!claim.criteria.items[i].of_study())
-      throw ConfigError(location_in_list(file, "claim.criteria", i), "where: is needed in a study: the rows of results.csv");
+  for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
+    auto const& criterion = claim.criteria.items[i];
+    auto const location = location_in_list(file, "claim.criteria", i);
+    if (criterion.where.empty()) throw ConfigError(location, "where: is needed in a study: the rows of results.csv");
+    if (criterion.kind == "spearman" || !criterion.best.empty()) throw ConfigError(location, criterion.kind + " is of an ablation");
+  }
 }
 
 void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,

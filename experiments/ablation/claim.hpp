@@ -30,19 +30,20 @@ struct PublishedFigure : Settings {
 ///   slope        of the metric over the number that a varied key has (`key`), least squares within a seed; mean over seeds
 ///   exponent     the same of the logarithms of both              spearman     rank correlation within a seed, mean over seeds
 ///   equivalence  difference within ± `margin`
+///   best_exponent  exponent over `key` of the number that the varied key `best` (a learning rate) has in the best arm, within a seed
+/// Of those over a key, `where` selects arms by varied keys ([model.parametrization=standard]).
 ///
 /// Of a study, over the rows of results.csv that `where` selects ([quantity=entropy, keys=64]), by their standard errors:
 ///   value        the mean of the only row                        formula      all rows lie within `within` standard errors of `theory`
 ///   slope        of the mean over the column `key`               exponent     the same of the logarithms of both
 struct Criterion : Settings {
-  std::string kind, arm, from, key;
+  std::string kind, arm, from, key, best;
   std::vector<std::string> where;
   std::optional<double> at_least, at_most, reaches, margin, within;
   bool below = false;
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
-  bool of_study() const { return !where.empty(); }
-  bool over_key() const { return kind == "slope" || kind == "exponent" || kind == "spearman"; }
+  bool over_key() const { return kind == "slope" || kind == "exponent" || kind == "spearman" || kind == "best_exponent"; }
   /// What the interval must lie in.
   Interval bounds() const;
   /// "difference of local-p and scaled at least 0.3".

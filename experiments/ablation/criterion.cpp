@@ -38,18 +38,58 @@ double trend_of(std::string const& kind, std::vector<double> x, std::vector<doub
   return std::ranges::all_of(y, [](double value) { return std::isfinite(value); }) ? fit_line(x, y).slope : std::nan("");
 }
 
-/// The statistic of slope, exponent and spearman by seed, for seeds that have all arms.
+/// Whether a text has the value that a condition "name=value" of `where` wants, as text or as a number.
+bool meets(std::string const& text, std::string const& condition) {
+  auto const wanted = condition.substr(condition.find('=') + 1);
+  auto const number = parse_real(wanted);
+  return text == wanted || (number && parse_real(text) == number);
+}
+
+/// The value of a varied key, named by its last word or whole, in an arm; null: the arm does not have it.
+std::string const* value_of(ArmResult const& arm, std::string const& key) {
+  auto const found = std::ranges::find_if(arm.keys, [&](auto const& each) { return last_word(each.first) == last_word(key); });
+  return found == arm.keys.end() ? nullptr : &found->second;
+}
+
+double number_of(ArmResult const& arm, std::string const& key) {
+  auto const* const text = value_of(arm, key);
+  auto const number = text ? parse_real(*text) : std::nullopt;
+  if (!number) throw Error(fmt::format("claim.criteria: arm '{}' has no number for the key {}", arm.name, key));
+  return *number;
+}
+
+/// The statistic of slope, exponent, spearman and best_exponent by seed, for seeds that have all arms.
 std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
-  std::map<Index, std::pair<std::vector<double>, std::vector<double>>> points;
-  for (auto const& arm : result.arms) {
-    auto const key = std::ranges::find_if(arm.keys, [&](auto const& each) { return last_word(each.first) == last_word(criterion.key); });
-    auto const x = key == arm.keys.end() ? std::nullopt : parse_real(key->second);
-    if (!x) throw Error(fmt::format("claim.criteria: arm '{}' has no number for the key {}", arm.name, criterion.key));
-    for (auto const& [seed, value] : arm.values) points[seed].first.push_back(*x), points[seed].second.push_back(value);
-  }
+  std::vector<ArmResult const*> arms;
+  for (auto const& arm : result.arms)
+    if (std::ranges::all_of(criterion.where, [&](std::string const& condition) {
+          auto const* const text = value_of(arm, condition.substr(0, condition.find('=')));
+          return text && meets(*text, condition);
+        }))
+      arms.push_back(&arm);
+  if (arms.empty()) throw Error(fmt::format("claim.criteria: no arm has {}", fmt::join(criterion.where, ", ")));
+  bool const best = criterion.kind == "best_exponent";
+  double const sign = result.better == "lower" ? 1 : -1;
   std::vector<double> statistics;
-  for (auto const& [seed, of] : points)
-    if (of.first.size() == result.arms.size()) statistics.push_back(trend_of(criterion.kind, of.first, of.second));
+  for (auto const& [seed, unused] : arms.front()->values) {
+    std::vector<double> x, y;
+    std::map<double, std::pair<double, double>> chosen;  // by x, of the best arm: its value, the number of `best`
+    for (auto const* const arm : arms) {
+      auto const value = arm->values.find(seed);
+      if (value == arm->values.end()) break;
+      double const key = number_of(*arm, criterion.key), loss = sign * value->second;
+      x.push_back(key), y.push_back(value->second);
+      if (!best) continue;
+      auto const [at_key, first] = chosen.try_emplace(key, loss, number_of(*arm, criterion.best));
+      if (!first && loss < at_key->second.first) at_key->second = {loss, number_of(*arm, criterion.best)};
+    }
+    if (x.size() != arms.size()) continue;
+    if (best) {
+      x.clear(), y.clear();
+      for (auto const& [key, of] : chosen) x.push_back(key), y.push_back(of.second);
+    }
+    statistics.push_back(trend_of(best ? "exponent" : criterion.kind, x, y));
+  }
   return statistics;
 }
 
@@ -119,13 +159,8 @@ CriterionFinding share_of(Criterion const& criterion, std::vector<double> const&
 std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> const& lines) {
   std::vector<CsvLine> rows;
   std::ranges::copy_if(lines, std::back_inserter(rows), [&](CsvLine const& line) {
-    return std::ranges::all_of(criterion.where, [&](std::string const& condition) {
-      auto const equals = condition.find('=');
-      std::string const& cell = line[condition.substr(0, equals)];
-      auto const wanted = condition.substr(equals + 1);
-      auto const number = parse_real(wanted);
-      return cell == wanted || (number && parse_real(cell) == number);
-    });
+    return std::ranges::all_of(
+        criterion.where, [&](std::string const& condition) { return meets(line[condition.substr(0, condition.find('='))], condition); });
   });
   if (rows.empty() || (criterion.kind == "value" && rows.size() != 1))
     throw Error(fmt::format("claim.criteria: {} rows of results.csv have {}", rows.size(), fmt::join(criterion.where, ", ")));

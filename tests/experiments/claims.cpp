@@ -231,6 +231,35 @@ claim:
     CHECK(test::refusal([&] { finding_of(c, rows); }).find("2 rows of results.csv have keys=10") != std::string::npos);
   }
 
+  TEST_CASE("best_exponent: how the rate of the best arm goes with a width, within a seed, of the arms that `where` selects") {
+    AblationResult result;
+    auto const add = [&](std::string const& form, double width, double rate, std::vector<double> const& losses) {
+      ArmResult arm;
+      arm.name = fmt::format("{} {} {}", form, width, rate);
+      arm.keys = {{"form", form}, {"model.width", fmt::format("{}", width)}, {"train.optimizer.lr", fmt::format("{}", rate)}};
+      for (std::size_t i = 0; i < losses.size(); ++i) arm.values[static_cast<Index>(i)] = losses[i];
+      result.arms.push_back(arm);
+    };
+    for (double const width : {64.0, 128.0, 256.0})
+      for (double const rate : {0.25, 0.5, 1.0, 2.0}) {
+        double const first = std::abs(std::log2(rate * width / 128)), second = std::abs(std::log2(rate * width / 64));  // 2 … ½; 1 … ¼
+        add("standard", width, rate, {first, first, second});
+        add("mup", width, rate, {std::abs(rate - 1), std::abs(rate - 0.5), std::abs(rate - 1)});
+      }
+    Criterion c;
+    c.kind = "best_exponent", c.key = "model.width", c.best = "train.optimizer.lr", c.where = {"form=standard"}, c.at_most = -0.9;
+    CHECK(finding_of(c, result).value == Approx(-1).epsilon(1e-12));
+    CHECK(finding_of(c, result).verdict == ClaimVerdict::holds);
+    c.where = {"form=mup"};
+    CHECK(finding_of(c, result).value == 0);
+    CHECK(finding_of(c, result).verdict == ClaimVerdict::fails);
+    result.better = "higher";  // the worst of the losses: at the grid's ends
+    c.where = {"form=standard"};
+    CHECK(finding_of(c, result).value != Approx(-1));
+    c.where = {"form=none"};
+    CHECK(test::refusal([&] { finding_of(c, result); }).find("no arm has form=none") != std::string::npos);
+  }
+
   TEST_CASE("a study with a claim is registered, judged and listed" * test::needs("studies")) {
     test::Folder const folder;
     std::filesystem::create_directories(folder / "claims");
@@ -293,6 +322,8 @@ claim:
     refused("margin: 10", "margin: 0", "margin");
     refused("from: \"8\"", "from: \"9\"", "c.yaml:14:14: there is no arm '9'; arms: 8, 16");
     refused("margin: 10", "margin: 10, where: [keys=64]", "where: is not used");
+    refused("margin: 10", "margin: 10, best: width", "best: is not used by equivalence");
+    refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: best_exponent, key: width, at_least: 0", "best: is needed");
     refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: slope, key: depth, at_least: 0", "arm '8' has no number");
     refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: value, where: [keys=64], at_least: 0", "rows of a study");
     refused("source: nobody, 2026", "predicts: nothing", "source: is missing");
