@@ -25,12 +25,6 @@ namespace heed {
 
 namespace {
 
-FolderError other_version(fs::path const& folder) {
-  return FolderError(fmt::format(
-      "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
-      folder.string(), (folder / "ablation.yaml").string()));
-}
-
 /// Waits until no other process begins in the folder, and then shares it with those that train there.
 FolderLock shared_lock(fs::path const& folder) {
   constexpr std::chrono::seconds a_while{10};
@@ -56,7 +50,10 @@ FolderLock join(Ablation const& ablation) {
   } else {
     lock = shared_lock(folder);
   }
-  if (read_if_there(file) != ablation.resolved) throw other_version(folder);
+  if (read_if_there(file) != ablation.resolved)
+    throw FolderError(fmt::format(
+        "{}: another process is running another version of this ablation here (see {}); wait for its end, or give another name or --output",
+        folder.string(), file.string()));
   return std::move(*lock);
 }
 
@@ -108,7 +105,6 @@ class Runner {
     return true;
   }
 
-  /// Prints which trials timed out, or failed before.
   void print_leftovers() const {
     fmt::print("{}", indented(timed_out_trials(ablation_.trials_folder())));
     if (failed_before_ > 0)

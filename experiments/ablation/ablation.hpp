@@ -34,9 +34,8 @@ struct WatchOptions {
 };
 
 /// `heed watch`: shows the progress of an ablation that other processes train, until all its trials have ended (without a terminal, or
-/// behind a pipe, until nobody trains): the state of each arm and seed, the hosts and how old their last rows are, and trials that timed
-/// out repeatedly. Writes nothing. Throws ConfigError if the folder is not an ablation's. Returns done, failed if a trial failed, or
-/// interrupted.
+/// behind a pipe, until nobody trains): each arm and seed, the hosts and how old their last rows are, trials that timed out repeatedly.
+/// Writes nothing. Throws ConfigError if the folder is no ablation's. Returns done, failed if a trial failed, or interrupted.
 Exit watch_ablation(WatchOptions const& options);
 
 /// The time that is left for an ablation's trials, as `heed plan` estimates it; NaN if an arm cannot be trained.
@@ -44,8 +43,7 @@ double planned_seconds(Ablation const& ablation, RunOptions const& options);
 
 /// The folders of results, where those of one ablation are replaced by one if a shard is among them: NAME in the output folder, into which
 /// the trials that have ended are copied, unless they are there. Unless quiet, prints which trials none of them brought. Throws FolderError
-/// for a folder of another plan, naming the keys that differ, or if another process trains in NAME; ConfigError for a damaged
-/// ablation.yaml.
+/// for a folder of another plan (naming the keys), or in which another process trains; ConfigError for a damaged ablation.yaml.
 std::vector<std::filesystem::path> with_shards_joined(std::vector<std::filesystem::path> const& results, Folders const& folders,
                                                       bool quiet);
 

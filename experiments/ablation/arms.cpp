@@ -81,7 +81,6 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   return axes;
 }
 
-/// How many combinations of one assignment from each axis there are.
 double combinations(std::vector<std::vector<Assignment>> const& axes) {
   double count = 1;
   for (auto const& axis : axes) count *= static_cast<double>(axis.size());
@@ -174,8 +173,8 @@ Yaml drawn(Yaml const& node, std::string const& key, double share) {
   return result;
 }
 
-/// The points of `tune: {random: …, trials: n}` (Bergstra and Bengio 2012), the same in every call: values of the key's law ({log: [a, b]},
-/// {uniform: [a, b]}) or list.
+/// The points of `tune: {random: …, trials: n}`, always the same: values of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio
+/// 2012).
 std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty()) throw not_drawn(node, "KEY");
   auto const count = trials != nullptr && trials->kind == Yaml::NodeKind::scalar ? parse_integer(trials->text) : std::nullopt;
@@ -196,14 +195,6 @@ std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const*
     if (seen.insert(text).second) points.push_back(std::move(point));
   }
   return points;
-}
-
-void check_names(std::vector<Arm> const& arms) {
-  std::map<std::string, Arm const*> names;
-  for (auto const& arm : arms) {
-    auto const [same, fresh] = names.emplace(arm.name, &arm);
-    if (!fresh) refuse_twins(*same->second, arm, fmt::format("two arms would both be called '{}'", arm.name));
-  }
 }
 
 }  // namespace
@@ -310,7 +301,11 @@ std::vector<Arm> arms_of(Document const& file, Document const& base) {
   }
   if (arms.empty()) throw ConfigError(file.root.location, "there is nothing to compare: give vary, together or add");
   limit(file.root.location, "arms", static_cast<double>(arms.size()), max_arms);
-  check_names(arms);
+  std::map<std::string, Arm const*> names;
+  for (auto const& arm : arms) {
+    auto const [same, fresh] = names.emplace(arm.name, &arm);
+    if (!fresh) refuse_twins(*same->second, arm, fmt::format("two arms would both be called '{}'", arm.name));
+  }
   return arms;
 }
 

@@ -159,7 +159,6 @@ class Sweep {
   std::vector<Job> const& jobs() const { return is_tuning() ? trials_.tuned.jobs : trials_.jobs; }
   std::string title() const { return ablation_.settings.ablation + (is_tuning() ? ", tuning" : ""); }
   std::vector<std::string> names() const { return is_tuning() ? trials_.tuned.names : names_of(ablation_.arms); }
-  /// Whether all trials have ended.
   bool is_over() const { return !is_tuning() && std::ranges::all_of(trials_.jobs, &Job::is_settled); }
   bool has_failures() const { return any_failed(trials_.jobs) || any_failed(trials_.tuned.jobs); }
   double left() const {

@@ -58,7 +58,6 @@ bool add_begun(Ablation const& ablation, TrialsRead& read) {
   return all;
 }
 
-/// Throws FolderError if trials have read, or would read, different content.
 void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
   if (auto const differences = read.differences(); !differences.empty())
     throw FolderError(

@@ -35,8 +35,7 @@ class TrialsRead {
   std::map<std::string, std::string> differences_;  ///< by both hashes
 };
 
-/// Throws ConfigError if an arm never records the ablation's metric, or if by what it varies its model is another function of the weights
-/// that it begins with.
+/// Throws ConfigError if an arm never records the metric, or if what it varies makes another function of the weights that it begins with.
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer);
 
 /// Builds data, model and optimizer of every arm that has not begun to train in the ablation's folder (`fresh`: of every arm), so that what

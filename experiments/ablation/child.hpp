@@ -13,8 +13,7 @@
 
 namespace heed {
 
-/// The exit code of f in a child process, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if none can be
-/// started.
+/// The exit code of f in a child process, as guarded() has it. Prints that `what` was killed, if it was. Throws Error if none starts.
 Exit in_child(std::string const& what, std::function<Exit()> const& f);
 
 /// A trial that is trained in a child process, so that a crash ends no other trial. Its output goes to log.txt in its folder. If the parent

@@ -23,17 +23,6 @@
 
 namespace heed {
 
-namespace {
-
-/// Throws ConfigError unless an arm's value of the key is a number.
-void check_number(Location const& location, Arm const& arm, std::string const& key) {
-  auto const change = std::ranges::find_if(arm.changes, [&](auto const& each) { return last_word(each.key) == last_word(key); });
-  if (change == arm.changes.end() || !parse_real(change->value.text))
-    throw ConfigError(location, fmt::format("key: arm '{}' has no number for {}", arm.name, key));
-}
-
-}  // namespace
-
 std::vector<Field> PublishedFigure::fields() {
   return {field(&value, "value", "the published number"), field(&seeds, "seeds", "over how many seeds").in(1, 1e6),
           field(&selection, "selection", "how it was selected: best of 3; empty: a mean")};
@@ -130,8 +119,11 @@ void check_claim(Document const& file, Ablation const& ablation) {
       if (!arm.empty() && std::ranges::find(names, arm) == names.end())
         throw ConfigError(location, fmt::format("there is no arm '{}'{}; arms: {}", arm, did_you_mean(arm, names), fmt::join(names, ", ")));
     for (auto const& key : {criteria[i].key, criteria[i].best})
-      if (!key.empty())
-        for (auto const& arm : ablation.arms) check_number(location, arm, key);
+      for (auto const& arm : ablation.arms) {
+        auto const change = std::ranges::find_if(arm.changes, [&](auto const& each) { return last_word(each.key) == last_word(key); });
+        if (!key.empty() && (change == arm.changes.end() || !parse_real(change->value.text)))
+          throw ConfigError(location, fmt::format("key: arm '{}' has no number for {}", arm.name, key));
+      }
   }
 }
 

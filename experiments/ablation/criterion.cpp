@@ -156,7 +156,6 @@ CriterionFinding share_of(Criterion const& criterion, std::vector<double> const&
   return finding;
 }
 
-/// The rows of a study's results that `where` selects.
 std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> const& lines) {
   std::vector<CsvLine> rows;
   std::ranges::copy_if(lines, std::back_inserter(rows), [&](CsvLine const& line) {

@@ -122,10 +122,8 @@ std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, 
 
 /// A difference of bounded values is at most as large as their range, a difference of differences twice that.
 void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
-  double const max_difference = times * (bounds.max - bounds.min);
-  if (interval)
-    interval =
-        Interval{std::clamp(interval->low, -max_difference, max_difference), std::clamp(interval->high, -max_difference, max_difference)};
+  double const most = times * (bounds.max - bounds.min);
+  if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
 }
 
 /// The arms that differ in one key alone: its value and theirs.

@@ -32,10 +32,6 @@ std::string quoted(std::string const& word) {
   return result + "'";
 }
 
-std::string shell_line(std::vector<std::string> const& words) {
-  return fmt::format("{}", fmt::join(words | std::views::transform(quoted), " "));
-}
-
 /// A job's name as batch systems accept it: lower-case letters, digits and '-', at most 50 characters.
 std::string job_name(std::string const& name) {
   std::string result;
@@ -67,7 +63,7 @@ double memory_limit(SweepPlan const& plan) {
 }
 
 std::string slurm_script(SweepPlan const& plan) {
-  auto command = shell_line(plan.command) + " --output " + quoted(plan.output);
+  auto command = fmt::format("{} --output {}", fmt::join(plan.command | std::views::transform(quoted), " "), quoted(plan.output));
   std::string note = "the tasks share all trials, whatever their number is";
   if (plan.shards) {
     command += fmt::format("/shard-\"$SLURM_ARRAY_TASK_ID\" --shard \"$SLURM_ARRAY_TASK_ID\"/{}", plan.tasks);

@@ -29,8 +29,7 @@ double time_limit(SweepPlan const& plan);
 /// Memory limit of a task in bytes: 1.25 times the estimate, and 256 MiB for the program, rounded up to a multiple of 256 MiB.
 double memory_limit(SweepPlan const& plan);
 
-/// An sbatch script of an array of jobs. Two minutes before its time limit a task gets SIGUSR1, saves a checkpoint, ends with code 130 and
-/// is queued again.
+/// An sbatch script of an array of jobs. Two minutes before its time limit a task gets SIGUSR1, saves a checkpoint, and is queued again.
 std::string slurm_script(SweepPlan const& plan);
 
 }  // namespace heed

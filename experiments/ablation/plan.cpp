@@ -88,14 +88,6 @@ bool is_own(std::string const& argument) {
   return std::ranges::count(ablation_keys(), argument.substr(0, argument.find_first_of(".=")), &AblationKey::name) > 0;
 }
 
-std::vector<std::string> varied_keys(std::vector<Arm> const& arms) {
-  std::vector<std::string> keys;
-  for (auto const& arm : arms)
-    for (auto const& change : arm.changes)
-      if (std::ranges::find(keys, change.key) == keys.end()) keys.push_back(change.key);
-  return keys;
-}
-
 /// The document with only the fields of AblationSettings. Throws ConfigError for an unknown key.
 Document plain_part(Document const& file) {
   Document plain = file;
@@ -291,8 +283,10 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
   for (auto const& [key, value] : set) assign(result.base, key, value);
   result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
-    for (auto const& change : arm.changes) check_named(change.value.location, change.key);
-  result.varied = varied_keys(result.arms);
+    for (auto const& change : arm.changes) {
+      check_named(change.value.location, change.key);
+      if (std::ranges::find(result.varied, change.key) == result.varied.end()) result.varied.push_back(change.key);
+    }
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<Index>{1, 2, 3, 4, 5, 6};
   result.tuning = tuning_of(file, result.seeds);

@@ -29,7 +29,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Seconds of the parts of a trial, and its memory.
 struct Cost {
   double start = 0, step = 0, evaluation = 0;
   double bytes = 0;
@@ -112,25 +111,6 @@ std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   return finished;
 }
 
-struct Costs {
-  std::vector<std::optional<Cost>> of_arms;  ///< nothing for an arm that failed
-  Exit exit = Exit::done;                    ///< exit code of an arm that failed
-  bool measured = false;                     ///< false: the arms were only checked, without training steps
-};
-
-/// Costs of every arm with the first seed. Training steps are made only if every arm can be trained: else heed run would train nothing.
-Costs costs_of(Ablation const& ablation, Workers const& workers) {
-  Costs costs;
-  for (Stage const stage : {Stage::check, Stage::measure}) {
-    if (costs.exit != Exit::done) break;
-    costs.of_arms.clear();
-    costs.measured = stage == Stage::measure;
-    for (auto const& arm : ablation.arms)
-      costs.of_arms.push_back(probe(ablation, arm, stage, static_cast<int>(workers.threads), costs.exit));
-  }
-  return costs;
-}
-
 /// A sentence on the power of so many paired seeds for so many arms beside the baseline: the smallest p, and the detectable difference.
 std::string power_of(std::size_t seeds, std::size_t arms) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
@@ -145,7 +125,6 @@ std::string power_of(std::size_t seeds, std::size_t arms) {
   return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
 }
 
-/// An absolute path; "" if it is empty.
 std::string absolute_path(std::filesystem::path const& path) {
   return path.empty() ? "" : std::filesystem::absolute(path).lexically_normal().string();
 }
@@ -161,14 +140,16 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// Totals of the table: runs and finished runs, seconds of the unfinished ones, seconds of the longest run, bytes of the largest in memory,
-/// of the unfinished ones on disk.
-struct PlanTotals {
+/// A row for each arm, and their totals: runs and finished ones; seconds left, of the longest; bytes of the largest, and left on disk.
+struct AblationPlan {
+  TableRows rows{{"arm", "runs", "done", "s/step", "s/run"}};
   std::size_t runs = 0, done = 0;
   double seconds = 0, longest = 0, bytes = 0, disk = 0;
+  Exit exit = Exit::done;  ///< exit code of an arm that failed
+  bool measured = false;   ///< false: the arms were only checked, without training steps
 };
 
-std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, PlanTotals const& totals) {
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, AblationPlan const& totals) {
   std::size_t const left = totals.runs - totals.done;
   SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
   plan.folder = std::filesystem::current_path().string();
@@ -189,10 +170,16 @@ std::string script_of(RunOptions const& options, Ablation const& ablation, Worke
   return slurm_script(plan);
 }
 
-/// The totals, and a row of the table for each arm.
-PlanTotals totals_of(Ablation const& ablation, Costs const& costs, TableRows& rows) {
-  rows = {{"arm", "runs", "done", "s/step", "s/run"}};
-  PlanTotals totals;
+/// Measured with the first seed. Training steps are made only if every arm can be trained: else heed run would train nothing.
+AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
+  AblationPlan plan;
+  std::vector<std::optional<Cost>> costs;  // nothing for an arm that failed
+  for (Stage const stage : {Stage::check, Stage::measure}) {
+    if (plan.exit != Exit::done) break;
+    costs.clear();
+    plan.measured = stage == Stage::measure;
+    for (auto const& arm : ablation.arms) costs.push_back(probe(ablation, arm, stage, static_cast<int>(workers.threads), plan.exit));
+  }
   auto const finished_by_arm = finished_trials(ablation);
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
@@ -200,30 +187,30 @@ PlanTotals totals_of(Ablation const& ablation, Costs const& costs, TableRows& ro
     std::size_t const finished = finished_by_arm[i];
     std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
     for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
-    totals.runs += count;
-    totals.done += finished;
-    rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
-    if (!costs.of_arms[i]) rows.back()[3] = costs.measured ? "fails" : "cannot be trained";
-    if (!costs.of_arms[i] || !costs.measured) continue;
-    double const each = costs.of_arms[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
-    totals.seconds += each * static_cast<double>(count - finished);
-    totals.disk += costs.of_arms[i]->disk * static_cast<double>(count - finished);
-    totals.longest = std::max(totals.longest, each);
-    totals.bytes = std::max(totals.bytes, costs.of_arms[i]->bytes);
-    rows.back()[3] = fmt::format("{:.4f}", costs.of_arms[i]->step);
-    rows.back()[4] = fmt::format("{:.1f}", each);
+    plan.runs += count;
+    plan.done += finished;
+    auto& row = plan.rows.emplace_back(
+        TableRows::value_type{arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    if (!costs[i]) row[3] = plan.measured ? "fails" : "cannot be trained";
+    if (!costs[i] || !plan.measured) continue;
+    double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
+    auto const left = static_cast<double>(count - finished);
+    plan.seconds += each * left;
+    plan.disk += costs[i]->disk * left;
+    plan.longest = std::max(plan.longest, each);
+    plan.bytes = std::max(plan.bytes, costs[i]->bytes);
+    row[3] = fmt::format("{:.4f}", costs[i]->step);
+    row[4] = fmt::format("{:.1f}", each);
   }
-  return totals;
+  return plan;
 }
 
 }  // namespace
 
 double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
-  auto const costs = costs_of(ablation, workers);
-  TableRows rows;
-  auto const totals = totals_of(ablation, costs, rows);
-  return costs.exit == Exit::done && costs.measured ? totals.seconds / static_cast<double>(workers.jobs) : std::nan("");
+  auto const plan = plan_of(ablation, workers);
+  return plan.exit == Exit::done && plan.measured ? plan.seconds / static_cast<double>(workers.jobs) : std::nan("");
 }
 
 Exit plan_ablation(RunOptions const& options) {
@@ -234,26 +221,23 @@ Exit plan_ablation(RunOptions const& options) {
   if (options.tasks && options.shards) throw ConfigError("--shards", "does not go with --tasks: there is one task for each shard");
   Ablation const ablation = load_ablation(options);
   Workers const workers = workers_for(options);
-  auto const costs = costs_of(ablation, workers);
-  auto const exit = costs.exit;
-  TableRows rows;
-  auto const totals = totals_of(ablation, costs, rows);
+  auto const plan = plan_of(ablation, workers);
   if (options.slurm) {
-    if (exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, totals));
-    return exit;
+    if (plan.exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, plan));
+    return plan.exit;
   }
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
-             totals.runs, totals.done > 0 ? fmt::format(" ({} done already)", totals.done) : "", workers.jobs, workers.threads,
-             workers.threads == 1 ? "" : "s", table(rows));
-  if (exit == Exit::done)
+             plan.runs, plan.done > 0 ? fmt::format(" ({} done already)", plan.done) : "", workers.jobs, workers.threads,
+             workers.threads == 1 ? "" : "s", table(plan.rows));
+  if (plan.exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now), {} MB of checkpoints\n",
-               clock_time(totals.seconds / static_cast<double>(workers.jobs)), short_number(totals.disk / 1e6, 1));
-  else if (costs.measured)
+               clock_time(plan.seconds / static_cast<double>(workers.jobs)), short_number(plan.disk / 1e6, 1));
+  else if (plan.measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
     fmt::print("no estimate of the time: an arm cannot be trained, and heed run would train none\n");
   fmt::print("{}", power_of(ablation.seeds.size(), ablation.arms.size() - 1));
-  return exit;
+  return plan.exit;
 }
 
 }  // namespace heed

@@ -25,14 +25,6 @@ namespace {
 
 using Jobs = std::vector<Job const*>;
 
-/// The finished trials of each arm.
-std::vector<Jobs> done_by_arm(Ablation const& ablation, std::vector<Job> const& jobs) {
-  std::vector<Jobs> all(ablation.arms.size());
-  for (Job const& job : jobs)
-    if (job.state == State::done) all[job.arm].push_back(&job);
-  return all;
-}
-
 // ---------------------------------------------------------------- results.csv
 
 /// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
@@ -156,7 +148,9 @@ bool tables_are_whole(fs::path const& folder) try {
 
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   auto const result = summarise(ablation, jobs, tuned);
-  auto const done = done_by_arm(ablation, jobs);
+  std::vector<Jobs> done(ablation.arms.size());
+  for (Job const& job : jobs)
+    if (job.state == State::done) done[job.arm].push_back(&job);
   write_curves(ablation, tuned, done);
   write_probes(ablation, done);
   return write_summaries(ablation.folder(), result, environment_of(jobs));

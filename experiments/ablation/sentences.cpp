@@ -1,4 +1,4 @@
-// What a summary says of an ablation's design: who was stopped, who has a convolution, what folds say together.
+// What a summary says of the best arm, of folds together, of who has a convolution and who was stopped.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +33,38 @@ std::string shown(NumberFormat const& format, std::pair<double, Interval> const&
   return fmt::format("{} {}", format(of.first), format.interval(of.second.low, of.second.high));
 }
 
+/// Equal, but for the order of their sums.
+bool same(double a, double b) {
+  return a == b || (std::isfinite(a) && std::isfinite(b) && std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)));
+}
+
 }  // namespace
+
+std::string listed(std::vector<std::string> const& words) {
+  std::string text;
+  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
+  return text;
+}
+
+std::optional<std::string> best_mean(AblationResult const& result) {
+  bool const higher = result.better == "higher";
+  auto const ahead = [&](double a, double b) { return higher ? a > b : a < b; };
+  std::vector<ArmResult const*> best;
+  for (auto const& arm : result.arms) {
+    if (!arm.estimate) continue;
+    double const mean = arm.estimate->mean, before = best.empty() ? mean : best.front()->estimate->mean;
+    if (!same(mean, before) && ahead(mean, before)) best.clear();
+    if (best.empty() || same(mean, before)) best.push_back(&arm);
+  }
+  if (best.empty()) return std::nullopt;
+  auto const names = mapped(best, &ArmResult::name_with_tuned);
+  auto const& estimate = *best.front()->estimate;
+  auto const format = result.format();
+  auto const word = higher ? "highest" : "lowest";
+  if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
+  return fmt::format("{} mean: {}, {}{}", word, names.front(), format(estimate.mean),
+                     estimate.interval ? " " + format.interval(estimate.interval->low, estimate.interval->high) : "");
+}
 
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result) {
   if (std::ranges::find(ablation.varied, "data.fold") == ablation.varied.end()) return {};

@@ -23,14 +23,12 @@ using State = Job::State;
 
 namespace {
 
-/// A trial that is done, with its summary.json.
 struct Done {
   Job const* job;
   Json summary;
   std::string const& name() const { return job->experiment.settings.name; }
 };
 
-/// The trials that a result is computed from.
 struct Trials {
   Ablation const& ablation;
   std::vector<Job> const& jobs;
@@ -56,7 +54,6 @@ Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, Tunin
   return trials;
 }
 
-/// A trial's folder, relative to the ablation's.
 std::string folder_in(Ablation const& ablation, Job const& job) { return job.folder().lexically_relative(ablation.folder()).string(); }
 
 // ---------------------------------------------------------------- what was trained, and what came of it
@@ -78,7 +75,6 @@ void add_failures(Trials const& trials, AblationResult& result) {
   for (Job const& job : trials.jobs) add(result.arms.at(job.arm).name, job);
 }
 
-/// The values of jobs that are done or diverged.
 void add_values(Trials const& trials, AblationResult& result) {
   double const infinity = std::numeric_limits<double>::infinity();
   double const worst = trials.question.better == Better::higher ? -infinity : infinity;
@@ -157,13 +153,6 @@ AblationResult collected(Trials const& trials) {
 
 // ---------------------------------------------------------------- warnings
 
-/// "a, b and c".
-std::string listed(std::vector<std::string> const& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
-  return text;
-}
-
 /// "seed 4", "seeds 1, 2 and 3".
 std::string named_seeds(std::vector<Index> const& seeds) {
   auto const words = mapped(seeds, [](Index seed) { return fmt::format("{}", seed); });
@@ -230,22 +219,19 @@ void warn_of_shard(Trials const& trials, AblationResult& result) {
                   result.trials_of, shard.index, shard.count));
 }
 
-/// Adds a warning if the values were selected on the data on which they are measured.
-void warn_of_selection(Trials const& trials, AblationResult& result) {
-  if (result.at != "kept") return;
-  result.warnings.push_back(
-      fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
-                  "optimistic; a test split is not",
-                  result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
-}
-
-void warn_of_few_seeds(Trials const& trials, AblationResult& result) {
+/// Values that were selected on the data on which they are measured; fewer seeds than can show a difference.
+void warn_of_plan(Trials const& trials, AblationResult& result) {
+  if (result.at == "kept")
+    result.warnings.push_back(
+        fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
+                    "optimistic; a test split is not",
+                    result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
   std::size_t const seeds = result.seeds.size();
-  if (smallest_p(seeds) <= trials.question.significance() || trials.ablation.settings.by_evidence()) return;
-  result.warnings.push_back(
-      fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
-                  "six or more can",
-                  seeds, smallest_p(seeds)));
+  if (smallest_p(seeds) > trials.question.significance() && !trials.ablation.settings.by_evidence())
+    result.warnings.push_back(
+        fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
+                    "six or more can",
+                    seeds, smallest_p(seeds)));
 }
 
 /// The seeds on which an arm and the baseline both diverged, which are no pair.
@@ -295,39 +281,6 @@ void say_stopped(Trials const& trials, AblationResult& result) {
   auto const [first, last] = std::ranges::minmax(stopped);
   result.sentences.push_back(fmt::format("{} of {} trials stopped early (train.stop), after {} steps", stopped.size(), trials.done.size(),
                                          first == last ? fmt::format("{}", first) : fmt::format("{} to {}", first, last)));
-}
-
-void estimate_means(Trials const& trials, AblationResult& result) {
-  for (auto& arm : result.arms) {
-    auto const values = mapped(arm.values, &BySeed::value_type::second);
-    if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
-  }
-}
-
-/// Equal, but for the order of their sums.
-bool same(double a, double b) {
-  return a == b || (std::isfinite(a) && std::isfinite(b) && std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)));
-}
-
-/// The arm or the arms with the best mean, in words; nothing if no arm has one.
-std::optional<std::string> best_mean(AblationResult const& result) {
-  bool const higher = result.better == "higher";
-  auto const ahead = [&](double a, double b) { return higher ? a > b : a < b; };
-  std::vector<ArmResult const*> best;
-  for (auto const& arm : result.arms) {
-    if (!arm.estimate) continue;
-    double const mean = arm.estimate->mean, before = best.empty() ? mean : best.front()->estimate->mean;
-    if (!same(mean, before) && ahead(mean, before)) best.clear();
-    if (best.empty() || same(mean, before)) best.push_back(&arm);
-  }
-  if (best.empty()) return std::nullopt;
-  auto const names = mapped(best, &ArmResult::name_with_tuned);
-  auto const& estimate = *best.front()->estimate;
-  auto const format = result.format();
-  auto const word = higher ? "highest" : "lowest";
-  if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
-  return fmt::format("{} mean: {}, {}{}", word, names.front(), format(estimate.mean),
-                     estimate.interval ? " " + format.interval(estimate.interval->low, estimate.interval->high) : "");
 }
 
 /// With which keys the metric rises or falls; of a grid: which arm is ahead, and what the keys do by themselves and together.
@@ -398,7 +351,10 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   auto const trials = read_trials(ablation, jobs, tuned);
   auto result = collected(trials);
   warn_of_shard(trials, result);
-  estimate_means(trials, result);
+  for (auto& arm : result.arms) {
+    auto const values = mapped(arm.values, &BySeed::value_type::second);
+    if (!values.empty()) arm.estimate = estimate(values, trials.question.confidence, trials.question.bounds);
+  }
   if (auto const mixed = warning_of_mixture(trials)) {
     result.warnings.push_back(*mixed);
   } else {
@@ -416,8 +372,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   if (auto const& claim = ablation.settings.claim; claim.given())
     std::ranges::move(claim_in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));
   std::ranges::move(cross_validation_in_words(ablation, result), std::back_inserter(result.sentences));
-  warn_of_selection(trials, result);
-  warn_of_few_seeds(trials, result);
+  warn_of_plan(trials, result);
   warn_of_diverged(result);
   warn_of_no_pairs(result);
   warn_of_open_effects(result);

@@ -83,6 +83,16 @@ std::string columns_text(AblationResult const& result) {
          "of each arm alone";
 }
 
+/// Sentences, warnings and failures, each on a line that begins so.
+std::string said(std::string const& before, std::string const& strong, AblationResult const& result) {
+  std::string text;
+  for (auto const& line : result.sentences) text += before + line + "\n";
+  for (auto const& line : result.warnings) text += before + strong + "warning" + strong + ": " + line + "\n";
+  for (auto const& [arm, seed, folder, message, log] : result.failures)
+    text += fmt::format("{}{}failed{}: {}, seed {}: {}\n", before, strong, strong, arm, seed, message);
+  return text;
+}
+
 // ---------------------------------------------------------------- LaTeX
 
 using Signs = std::pair<std::string_view, std::string_view>;
@@ -213,11 +223,7 @@ std::string summary_page(std::string const& folder, AblationResult const& result
   std::string text = fmt::format("{}: {}\n\n", folder, table_title(result, result.metric));
   text += table(rows_of(result)) + "\n";
   if (auto const columns = columns_text(result); !columns.empty()) text += "  " + columns + "\n\n";
-  for (auto const& line : result.sentences) text += "  " + line + "\n";
-  for (auto const& line : result.warnings) text += "  warning: " + line + "\n";
-  for (auto const& failure : result.failures)
-    text += fmt::format("  failed: {}, seed {}: {}\n", failure.arm, failure.seed, failure.message);
-  return text;
+  return text + said("  ", "", result);
 }
 
 std::string summary_markdown(AblationResult const& result) {
@@ -228,12 +234,7 @@ std::string summary_markdown(AblationResult const& result) {
   if (result.tuning)
     text += fmt::format("\nTuning, mean over {} separate seeds (* selected):\n\n", result.tuning->seeds.size()) +
             markdown_table(result.tuning_rows(" *"));
-  text += '\n';
-  for (auto const& line : result.sentences) text += "- " + line + "\n";
-  for (auto const& line : result.warnings) text += "- **warning**: " + line + "\n";
-  for (auto const& failure : result.failures)
-    text += fmt::format("- **failed**: {}, seed {}: {}\n", failure.arm, failure.seed, failure.message);
-  return text;
+  return text + "\n" + said("- ", "**", result);
 }
 
 std::string latex_table(AblationResult const& result) {

@@ -19,7 +19,6 @@ namespace heed {
 
 namespace {
 
-/// A trial of an arm, and its result.
 struct TrialRow {
   ArmResult const* arm = nullptr;
   Index seed = 0;

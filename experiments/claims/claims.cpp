@@ -30,7 +30,6 @@ namespace heed {
 
 namespace {
 
-/// A claim's file with what its trials say.
 struct JudgedClaim {
   std::string name;
   ClaimSettings claim;
@@ -75,64 +74,60 @@ TableRows rows_of(std::vector<JudgedClaim> const& claims) {
   return rows;
 }
 
-/// What a finding is drawn from.
-struct FindingLine {
-  std::string name;
-  std::optional<double> value = {}, low = {}, high = {}, at_least = {}, at_most = {}, published = {};
-};
+/// results.csv, from which the figure is drawn: a line a criterion.
+CsvRows results_of(std::vector<JudgedClaim> const& claims) {
+  CsvRows rows{{"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict", "finding",
+                "seeds", "minutes", "machine", "revision"}};
+  for (auto const& claim : claims)
+    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
+      auto const& criterion = claim.claim.criteria.items[i];
+      auto const* const finding = claim.finding ? &claim.finding->criteria[i] : nullptr;
+      std::optional<double> value, low, high, at_least = criterion.at_least, at_most = criterion.at_most;
+      if (criterion.margin) at_least = -*criterion.margin, at_most = criterion.margin;
+      if (criterion.within) at_most = criterion.within;
+      if (finding != nullptr && std::isfinite(finding->value)) {
+        value = finding->value;
+        if (auto const& interval = finding->interval) low = interval->low, high = interval->high;
+      }
+      rows.push_back({claim.name, claim.claim.says, claim.claim.source, criterion.in_words(), csv_number(value), csv_number(low),
+                      csv_number(high), csv_number(at_least), csv_number(at_most), i == 0 ? csv_number(claim.claim.published.value) : "",
+                      verdict_in_words(claim), finding != nullptr ? name(finding->verdict) : "", fmt::format("{}", claim.seeds),
+                      fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
+    }
+  return rows;
+}
 
 /// A panel a criterion, each on its own axis: the measured interval, its bounds as dashed lines, the published number as a ring.
-Figure findings_figure(std::vector<FindingLine> const& lines) {
+Figure findings_figure(CsvRows const& results, fs::path const& path) {
   Figure figure{.name = "claims",
                 .title = "Claims and what was measured",
                 .caption = "Dots and bars: measured, with 95 % intervals over seeds. Dashed: the bound of the criterion. Ring: published.",
                 .across = 2,
                 .frame_height = 0.3};
-  for (auto const& line : lines) {
-    if (!line.value) continue;
+  for (auto const& line : csv_lines(results, path)) {
+    auto const number = [&](char const* column) { return line[column].empty() ? std::nullopt : std::optional(line.number(column)); };
+    auto const value = number("value"), low = number("low"), high = number("high"), published = number("published"),
+               at_least = number("at_least"), at_most = number("at_most");
+    if (!value) continue;
     Range range;
-    for (auto const& each : {line.value, line.low, line.high, line.at_least, line.at_most, line.published})
+    for (auto const& each : {value, low, high, at_least, at_most, published})
       if (each) range.include(*each);
     range.widen(0.1);
-    Panel panel{.title = cut(line.name, 46), .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
+    Panel panel{.title = cut(line["claim"] + ": " + line["criterion"], 46), .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
     panel.layers.push_back({As::intervals_across,
-                            {{*line.value, 0, line.low.value_or(*line.value), line.high.value_or(*line.value)}},
+                            {{*value, 0, low.value_or(*value), high.value_or(*value)}},
                             {.colour = line_colour(1), .width = 1.6, .size = 0.6}});
-    if (line.published)
-      panel.layers.push_back({As::dots, {CurvePoint::bare(*line.published, 0)}, {.colour = line_colour(2), .size = 1, .open = true}});
-    for (auto const& bound : {line.at_least, line.at_most})
+    if (published)
+      panel.layers.push_back({As::dots, {CurvePoint::bare(*published, 0)}, {.colour = line_colour(2), .size = 1, .open = true}});
+    for (auto const& bound : {at_least, at_most})
       if (bound) panel.guides.push_back({.at = *bound, .upright = true, .colour = limit_colour, .dash = 2});
     figure.panels.push_back(std::move(panel));
   }
   return figure;
 }
 
-std::vector<FindingLine> finding_lines(std::vector<JudgedClaim> const& claims) {
-  std::vector<FindingLine> lines;
-  for (auto const& claim : claims)
-    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
-      auto const& criterion = claim.claim.criteria.items[i];
-      FindingLine line{.name = claim.name + ": " + criterion.in_words(), .at_least = criterion.at_least, .at_most = criterion.at_most};
-      if (criterion.margin) line.at_least = -*criterion.margin, line.at_most = criterion.margin;
-      if (criterion.within) line.at_most = criterion.within;
-      if (claim.finding && std::isfinite(claim.finding->criteria[i].value)) {
-        line.value = claim.finding->criteria[i].value;
-        if (auto const& interval = claim.finding->criteria[i].interval) line.low = interval->low, line.high = interval->high;
-      }
-      if (i == 0) line.published = claim.claim.published.value;
-      lines.push_back(std::move(line));
-    }
-  return lines;
-}
-
 std::vector<StudyPart> present(StudyRecord const& record) {
-  std::vector<FindingLine> lines;
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    auto const number = [&](char const* column) { return line[column].empty() ? std::nullopt : std::optional(line.number(column)); };
-    lines.push_back({line["claim"] + ": " + line["criterion"], number("value"), number("low"), number("high"), number("at_least"),
-                     number("at_most"), number("published")});
-  }
-  auto figure = findings_figure(lines);
+  auto figure = findings_figure(record.csv, record.folder / "results.csv");
   if (figure.panels.empty()) return {};
   return {{.title = "Measured and published", .html = "", .figures = {std::move(figure)}}};
 }
@@ -192,10 +187,6 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
 
 /// Writes results.csv, summary.json and report.html into a folder.
 void write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
-  std::string csv = csv_line({"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict",
-                              "finding", "seeds", "minutes", "machine", "revision"});
-  auto const lines = finding_lines(claims);
-  std::size_t at = 0;
   TableRows registered{{"claim", "criteria", "deviations from the source"}};
   nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
   for (auto const& claim : claims) {
@@ -203,18 +194,11 @@ void write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder
         fmt::format("{}: {} ({}): {}", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim)));
     registered.push_back(
         {claim.name, fmt::format("{}", fmt::join(claim.registrations, "; ")), fmt::format("{}", fmt::join(claim.claim.deviations, "; "))});
-    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
-      auto const& line = lines[at++];
-      csv += csv_line({claim.name, claim.claim.says, claim.claim.source, claim.claim.criteria.items[i].in_words(), csv_number(line.value),
-                       csv_number(line.low), csv_number(line.high), csv_number(line.at_least), csv_number(line.at_most),
-                       csv_number(line.published), verdict_in_words(claim), claim.finding ? name(claim.finding->criteria[i].verdict) : "",
-                       fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
-    }
   }
   summary["tables"].push_back({{"title", "Criteria"}, {"rows", rows_of(claims)}});
   summary["tables"].push_back({{"title", "Registrations and deviations"}, {"rows", registered}});
   fs::create_directories(folder);
-  write_atomically(folder / "results.csv", csv);
+  write_atomically(folder / "results.csv", csv_text(results_of(claims)));
   write_summary(folder, summary, {"results.csv"});
   write_report(folder, true);
 }
@@ -234,7 +218,7 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
       fmt::join(mapped(verdicts, [](auto const& each) { return fmt::format("{} {}", each.second, each.first); }), ", "), minutes,
       fmt::join(machines, ", "));
   page += markdown_table(rows_of(claims));
-  auto const figure = findings_figure(finding_lines(claims));
+  auto const figure = findings_figure(results_of(claims), "results.csv");
   if (auto const drawings = figure.panels.empty() ? std::nullopt : draw({figure})) {
     write_atomically(folder / "claims.svg", drawings->front().svg);
     page += "\n![Measured intervals, bounds and published numbers](claims.svg)\n\n" + figure.caption + "\n";
@@ -286,11 +270,6 @@ RunOptions with_file(ClaimsOptions const& options, fs::path const& file) {
   return run;
 }
 
-Exit run_file(RunOptions const& options) {
-  auto const* const kind = file_kind_of(load(options.config));
-  return kind != nullptr ? kind->run(options) : run_ablation(load_ablation(options), options);
-}
-
 /// By the plan; of a study its `cost`, NaN without.
 double expected_seconds(RunOptions const& options) {
   if (file_kind_of(load(options.config)) == nullptr) return planned_seconds(load_ablation(options), options);
@@ -339,7 +318,9 @@ Exit claims(ClaimsOptions const& options) {
   Exit worst = Exit::done;
   if (options.run)
     for (auto const& file : options.within ? fitting(options, files) : files) {
-      Exit const exit = run_file(with_file(options, file));
+      auto const run = with_file(options, file);
+      auto const* const kind = file_kind_of(load(file));
+      Exit const exit = kind != nullptr ? kind->run(run) : run_ablation(load_ablation(run), run);
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }

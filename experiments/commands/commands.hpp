@@ -62,7 +62,7 @@ struct EvaluateOptions : ChosenRun {
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
 /// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,
-/// perplexity and, for text without unknown words, bits per byte and perplexity per byte and per word (metric/text_units.cpp). A table to
+/// perplexity and, for text without unknown words, bits per byte and perplexity per byte and per word (metric/loss.cpp). A table to
 /// `out`, and `save` if given. Throws ConfigError for a model that does not predict the next token or has no tokenizer, and for options of
 /// held-out data; FileError for a text that cannot be read or that the tokenizer cannot encode.
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out);

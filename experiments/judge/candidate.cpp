@@ -70,47 +70,42 @@ std::string name_of(std::vector<std::string> const& changes) {
   return name.size() <= max_label ? name : cut_label(file_label(name));
 }
 
-struct BaseAndCandidate {
-  Document base, candidate;
-  std::string name;  ///< of the candidate
-};
-
-BaseAndCandidate asked(std::vector<std::string> const& what, Folders folders) {
+/// Base and candidate; their names go into the entry.
+std::pair<Document, Document> asked(std::vector<std::string> const& what, Folders folders, LedgerEntry& entry) {
   auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
   auto const first = std::ranges::find_if(what, is_change);
   std::vector<std::string> const files(what.begin(), first), changes(first, what.end());
   if (files.empty() || files.size() > 2 || !std::ranges::all_of(changes, is_change))
     throw ConfigError("judge",
                       "wants a base, then a candidate's file or changed keys: heed judge BASE.yaml [CANDIDATE.yaml] key.path=value …");
-  BaseAndCandidate asked{.base = load(files.front()), .candidate = load(files.back()), .name = name_of(changes)};
-  if (is_ablation(asked.base)) throw ConfigError(files.front(), "is an ablation: judge compares runs (heed run trains an ablation)");
+  Document base = load(files.front()), candidate = load(files.back());
+  if (is_ablation(base)) throw ConfigError(files.front(), "is an ablation: judge compares runs (heed run trains an ablation)");
   for (auto const& change : changes) {
-    assign(asked.candidate, change);
-    if (files.size() == 2) assign(asked.base, change);
+    assign(candidate, change);
+    if (files.size() == 2) assign(base, change);
   }
-  for (Document* const document : {&asked.base, &asked.candidate}) {
+  for (Document* const document : {&base, &candidate}) {
     folders.config_folder = fs::absolute(document->file).parent_path();
     inherit_model(*document, folders);
   }
-  if (files.size() == 2) asked.name = asked.candidate.file.stem().string();
-  if (asked.name == asked.base.file.stem()) asked.name += " (candidate)";
-  return asked;
+  entry.base_name = base.file.stem().string();
+  entry.name = files.size() == 2 ? candidate.file.stem().string() : name_of(changes);
+  if (entry.name == entry.base_name) entry.name += " (candidate)";
+  return {std::move(base), std::move(candidate)};
 }
 
 /// Base and candidate as an ablation whose seeds are given out until there is a verdict.
 Ablation as_ablation(JudgeOptions const& options, LedgerEntry& entry) {
-  auto const [base, candidate, name] = asked(options.what, options.folders);
+  auto const [base, candidate] = asked(options.what, options.folders, entry);
   entry.base = hash_of(base);
-  entry.base_name = base.file.stem().string();
   entry.candidate = hash_of(candidate);
-  entry.name = name;
   if (entry.base == entry.candidate) throw ConfigError("judge", "base and candidate are one configuration: there is nothing to compare");
   std::vector<Yaml::Entry> changes;
   add_changes(whole(base), whole(candidate), "", changes);
-  Document file{base.file,
-                map_of({{"base", {}, base.root}, {"add", {}, map_of({{entry.base_name, {}, map_of({})}, {name, {}, map_of(changes)}})}})};
+  Document file{base.file, map_of({{"base", {}, base.root},
+                                   {"add", {}, map_of({{entry.base_name, {}, map_of({})}, {entry.name, {}, map_of(changes)}})}})};
   auto const set = [&](char const* key, std::string const& value) { assign(file, key, Yaml::scalar(value, true)); };
-  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(entry.base_name), entry.base.substr(0, 8), folder_label(name),
+  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(entry.base_name), entry.base.substr(0, 8), folder_label(entry.name),
                               entry.candidate.substr(0, 8)));
   set("baseline", entry.base_name);
   set("trials", "..");

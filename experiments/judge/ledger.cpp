@@ -26,7 +26,6 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// The texts of an entry by their keys.
 auto texts_of(auto& e) {
   return std::vector{std::pair("time", &e.time),  {"base", &e.base},     {"base_name", &e.base_name},
                      {"candidate", &e.candidate}, {"name", &e.name},     {"metric", &e.metric},

@@ -91,7 +91,6 @@ std::vector<Link> known_links(EvaluatedBatch const& batch, AttentionRecord const
   return links_to_fields(links, {image.size(2), image.size(3), map.weights.size(2), map.of.across});
 }
 
-/// The counts of a batch, from its attention.
 AlignmentCounts counts_of(EvaluatedBatch const& batch, AttentionRecord const& map) {
   AlignmentCounts counts;
   Tensor const& weights = map.weights;
@@ -134,10 +133,12 @@ class LayerAlignmentErrors : public Metric {
   std::vector<AlignmentCounts> counts_;
 };
 
-std::optional<std::string> no_alignment(Dataset const& data, Model const& model) {
+/// `aligned`: whether words of the targets must be aligned with the source.
+template <bool aligned>
+std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
   if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
-  if (!data.original(0).links) return "the data have no alignment of target words with the source";
+  if (aligned && !data.original(0).links) return "the data have no alignment of target words with the source";
   if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
   return std::nullopt;
 }
@@ -147,18 +148,18 @@ Declared<MetricKind> const alignment_error_metric{
               "alignment error rate of cross-attention, mean over heads and layers; each target word is "
               "linked to the source word of its largest weight",
               fraction},
-     .unavailable = no_alignment,
+     .unavailable = no_attention<true>,
      .make = [](Dataset const&) { return std::make_unique<CountedMetric<AlignmentCounts>>("alignment_error", add_mean_map, error_rate); }}};
 Declared<MetricKind> const pointing_metric{
     {.info = {"pointing", "", Better::higher,
               "share of target words whose largest weight (mean over heads and layers) is on an aligned "
               "position: a source word, or the image region of the object",
               fraction},
-     .unavailable = no_alignment,
+     .unavailable = no_attention<true>,
      .make = [](Dataset const&) { return std::make_unique<CountedMetric<AlignmentCounts>>("pointing", add_mean_map, pointing); }}};
 Declared<MetricKind> const layer_alignment_error_metric{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
-     .unavailable = no_alignment,
+     .unavailable = no_attention<true>,
      .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
 
 // ---------------------------------------------------------------- entropy
@@ -177,16 +178,9 @@ void add_entropies(EvaluatedBatch const& batch, MeanCounts& entropy) {
   }
 }
 
-std::optional<std::string> no_attention(Dataset const& data, Model const& model) {
-  if (written_of(data.signature()).empty()) return "the data give no source";
-  if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
-  if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
-  return std::nullopt;
-}
-
 Declared<MetricKind> const cross_attention_entropy_metric{
     {.info = {"cross_attention_entropy", "nat", std::nullopt, "mean entropy of cross-attention weights", {.min = 0}},
-     .unavailable = no_attention,
+     .unavailable = no_attention<false>,
      .make = [](Dataset const&) { return std::make_unique<MeanMetric>("cross_attention_entropy", add_entropies, &MeanCounts::mean); }}};
 
 }  // namespace

@@ -25,8 +25,7 @@ AlignmentCounts alignment_counts(std::vector<Link> const& found, std::vector<Lin
 double alignment_error_rate(AlignmentCounts const& counts);
 
 /// The hard alignment of attention weights [T, S] of a pair (row t: weights when target t was predicted): each target with known links is
-/// linked to the position with the largest weight among the first `sources`, the first of ties. Throws Error for a known target or sources
-/// outside the weights, and for NaN or infinite weights.
+/// linked to the largest weight among the first `sources`, the first of ties. Throws Error for targets or sources outside, and for NaN.
 std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<Link> const& known);
 
 /// A picture's size in pixels, and its division into rows of fields.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "autograd/error.hpp"
 #include "autograd/random.hpp"
@@ -15,10 +16,7 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-struct Bet {
-  double stake, share;  // of the capital
-};
-constexpr std::array<Bet, 4> bets{{{0.4, 0.10}, {0.8, 0.25}, {1.6, 0.25}, {infinity, 0.40}}};
+constexpr std::array stakes{0.4, 0.8, 1.6, infinity}, shares{0.10, 0.25, 0.25, 0.40};  // of the bets, and their parts of the capital
 
 /// The capital of those who bet on positive and on negative signs, pair by pair.
 class Betting {
@@ -28,8 +26,8 @@ class Betting {
     if (std::isfinite(difference)) length_ = std::hypot(length_, difference), finite_ += 1;  // whose squares do not overflow
     if (difference == 0) return;
     double const x = std::isinf(difference) ? difference : difference / (length_ / std::sqrt(finite_));
-    for (std::size_t i = 0; i < bets.size(); ++i) {
-      double const factor = 2 / (1 + std::exp(-2 * bets[i].stake * std::abs(x)));  // exp(cx)/cosh(cx), which never overflows
+    for (std::size_t i = 0; i < stakes.size(); ++i) {
+      double const factor = 2 / (1 + std::exp(-2 * stakes[i] * std::abs(x)));  // exp(cx)/cosh(cx), which never overflows
       for_[i] = std::min(for_[i] * (x > 0 ? factor : 2 - factor), most_capital);
       against_[i] = std::min(against_[i] * (x > 0 ? 2 - factor : factor), most_capital);
     }
@@ -39,14 +37,9 @@ class Betting {
   double evidence() const { return (positive() + negative()) / 2; }
 
  private:
-  static std::array<double, bets.size()> shares() {
-    std::array<double, bets.size()> all{};
-    std::ranges::transform(bets, all.begin(), &Bet::share);
-    return all;
-  }
   static constexpr double most_capital = 1e300;  ///< after a thousand pairs of one sign: it stays a number
   double length_ = 0, finite_ = 0;
-  std::array<double, bets.size()> for_ = shares(), against_ = shares();
+  std::array<double, shares.size()> for_ = shares, against_ = shares;
 };
 
 /// Divided by 2^exponent, so that nothing overflows around the values.
@@ -58,7 +51,6 @@ std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
   return mapped(values, [&](double value) { return std::scalbn(value, -exponent); });
 }
 
-/// The evidence of all of these differences from mu.
 double evidence_against(double mu, std::span<double const> differences) {
   Betting betting;
   for (double const value : differences) betting.add(value - mu);
@@ -108,12 +100,8 @@ bool is_within(double margin, std::span<double const> differences, double signif
 
 constexpr std::size_t enough_identical = 6;
 
-struct FirstVerdict {
-  Verdict verdict = Verdict::unclear;
-  std::size_t pairs = 0;
-};
-
-FirstVerdict first_verdict(std::span<double const> differences, Question const& question, double significance) {
+/// The first verdict, and after how many pairs.
+std::pair<Verdict, std::size_t> first_verdict(std::span<double const> differences, Question const& question, double significance) {
   Betting betting;
   for (std::size_t k = 1; k <= differences.size(); ++k) {
     auto const first = differences.first(k);
@@ -124,7 +112,7 @@ FirstVerdict first_verdict(std::span<double const> differences, Question const& 
     bool const lower = betting.negative() > betting.positive();
     return {lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse, k};
   }
-  return {};
+  return {Verdict::unclear, 0};
 }
 
 }  // namespace
@@ -160,7 +148,7 @@ Comparison compare_by_evidence(std::span<double const> differences, Question con
   result.p = std::min(1.0, count * result.p_alone);
   auto const interval = confidence_sequence(differences, significance);
   result.interval = std::isfinite(interval.low) && std::isfinite(interval.high) ? std::optional(interval) : std::nullopt;
-  result.verdict = first_verdict(differences, question, significance).verdict;
+  result.verdict = first_verdict(differences, question, significance).first;
   result.direction = result.mean < 0 ? -1 : result.mean > 0 ? 1 : 0;
   if (result.verdict == Verdict::better || result.verdict == Verdict::worse)
     result.direction = (result.verdict == Verdict::better) == (question.better == Better::lower) ? -1 : 1;
@@ -168,22 +156,21 @@ Comparison compare_by_evidence(std::span<double const> differences, Question con
 }
 
 std::optional<std::size_t> pairs_until_verdict(std::span<double const> differences, Question const& question, std::size_t arms) {
-  auto const first = first_verdict(differences, question, question.significance() / static_cast<double>(arms));
-  return first.verdict == Verdict::unclear ? std::nullopt : std::optional(first.pairs);
+  auto const [verdict, pairs] = first_verdict(differences, question, question.significance() / static_cast<double>(arms));
+  return verdict == Verdict::unclear ? std::nullopt : std::optional(pairs);
 }
 
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold) {
   constexpr std::size_t continuations = 200, most = 1000;
   if (differences.size() < 3) return std::nullopt;
-  auto const observed = differences;
   Stream const stream(0, "pairs that tell");
   std::vector<std::size_t> needed;
   for (std::size_t i = 0; i < continuations; ++i) {
     auto const draws = stream.child(i);
     Betting betting;
     std::size_t pairs = 0;
-    while (pairs < most && (pairs < observed.size() || betting.evidence() < threshold)) {
-      betting.add(pairs < observed.size() ? observed[pairs] : observed[draws.below(pairs, observed.size())]);
+    while (pairs < most && (pairs < differences.size() || betting.evidence() < threshold)) {
+      betting.add(pairs < differences.size() ? differences[pairs] : differences[draws.below(pairs, differences.size())]);
       ++pairs;
     }
     needed.push_back(betting.evidence() < threshold ? most + 1 : pairs);

@@ -10,7 +10,6 @@ namespace heed {
 
 namespace {
 
-/// What stands behind the last dot.
 std::string_view last_part(std::string_view text) { return text.substr(text.rfind('.') + 1); }
 
 /// Cuts `.WORDnumber` off the end; −1 if the text ends in no such part.

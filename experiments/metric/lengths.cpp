@@ -12,7 +12,6 @@ namespace {
 
 constexpr Index max_groups = 6;  // columns of a table that fits a terminal
 
-/// A row where it was read.
 struct RowOrigin {
   HeldOut const* from;
   std::size_t row;
@@ -35,7 +34,6 @@ Index length_of(RowOrigin const& origin, std::string const& part) {
   return std::ranges::max(lengths.data<std::int64_t>().subspan(origin.row * of_row, of_row));
 }
 
-/// The value of padding.
 Index filler(std::string const& part) { return part == "targets" || part == "next" || part == "groups" ? -1 : 0; }
 
 /// A part of some rows. Those padded to one width keep it: a model may attend to a row's last positions. Others are as wide as the longest.
@@ -81,10 +79,9 @@ HeldOut joined(std::span<RowOrigin const> origins, std::set<std::string> const& 
 /// Gives every batch the lengths that one of them has: a text's last window alone is shorter.
 void complete_lengths(std::vector<HeldOut>& all) {
   if (std::ranges::none_of(all, [](HeldOut const& each) { return each.batch.has("lengths"); })) return;
-  for (HeldOut& each : all) {
-    if (each.batch.has("lengths")) continue;
-    each.batch.set("lengths", Tensor::full({each.batch.rows()}, static_cast<double>(each.batch["inputs"].size(1)), DType::int64));
-  }
+  for (HeldOut& each : all)
+    if (!each.batch.has("lengths"))
+      each.batch.set("lengths", Tensor::full({each.batch.rows()}, static_cast<double>(each.batch["inputs"].size(1)), DType::int64));
 }
 
 /// The parts whose batches have different widths.

@@ -39,7 +39,6 @@ std::string three_digits(double value) {
   return typeset(value, fmt::format("{:.3g}", size));
 }
 
-/// The interval of the difference with the other sign.
 std::optional<Interval> turned(std::optional<Interval> const& interval) {
   return interval ? std::optional(Interval{-interval->high, -interval->low}) : std::nullopt;
 }
@@ -52,7 +51,6 @@ std::string how_sure(Comparison const& c) {
   return fmt::format("({}{}, {})", shown_p(c.p), c.ranked ? " by signed ranks" : "", plural(c.seeds, "seed"));
 }
 
-/// The test by which an arm is equivalent, as text.
 std::string by_what(Comparison const& c) {
   if (c.e) return "the interval lies within the margin";
   return c.equal() ? "all differences are equal" : fmt::format("equivalence test, {}", shown_p(*c.p_equivalence));

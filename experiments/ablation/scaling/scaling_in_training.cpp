@@ -165,7 +165,6 @@ std::string where_lowest(Material const& material, std::vector<std::pair<double,
   return fmt::format(" (parabolas seed by seed are lowest at {:.2f}{})", mean, within);
 }
 
-/// A sentence on the best exponent at one width.
 std::string verdict(Material const& material, double width, std::vector<std::pair<double, ArmResult const*>> const& powers) {
   double const sign = material.better == "higher" ? -1 : 1;
   auto const best = std::ranges::min_element(powers, {}, [&](auto const& each) { return sign * each.second->estimate->mean; });

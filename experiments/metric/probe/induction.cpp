@@ -24,7 +24,6 @@ double prefix_matching(AttentionRecord const& layer, Index head) {
   return sum / static_cast<double>(rows * half);
 }
 
-/// Whether the model has self-attention over tokens.
 bool has_attention(Model const& model) {
   NoGrad const no_grad;
   return !recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty();
