@@ -52,10 +52,7 @@ void for_each_combination(Test const& test) {
     for (bool const erases : {false, true})
       for (bool const read_first : {false, true})
         for (bool const from_state : {false, true}) {
-          CAPTURE(decays);
-          CAPTURE(erases);
-          CAPTURE(read_first);
-          CAPTURE(from_state);
+          INFO("decays ", decays, ", erases ", erases, ", read_first ", read_first, ", from_state ", from_state);
           test(LinearForm{.heads = Extents{}.heads, .read_first = read_first}, Parts{decays, erases, from_state});
         }
 }

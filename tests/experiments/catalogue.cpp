@@ -1,6 +1,5 @@
 #include "experiments/data/catalogue.hpp"
 
-#include "autograd/error.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/environment.hpp"
 #include "tests/folder.hpp"

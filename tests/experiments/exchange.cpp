@@ -529,9 +529,7 @@ train: {{steps: 5, batch: 4}}
     for (Gpt2Tensor const& tensor : gpt2_tensors(config)) count += tensor.stored().elements();
     CHECK(count == 124'439'808);
     auto parameters = Parameters::counted(DType::float32);
-    Choice model = model_choice();
-    model.kind = "gpt";
-    model.settings = std::make_shared<GptSettings>(config.settings);
+    Choice const model{model_choice().options, "gpt", std::make_shared<GptSettings>(config.settings)};
     make_model(model, parameters, Signature::tokens(config.vocabulary));
     CHECK(parameters.elements() == count);
   }

@@ -450,17 +450,14 @@ rules:
 
   TEST_CASE_FIXTURE(test::InFolder, "the grammar in a file of one's own") {
     test::put(folder / "mine.yaml", brackets);
-    auto choice = choice_of<DataKind>();
-    choice.kind = "grammar";
     auto settings = std::make_shared<GrammarSettings>();
-    settings->path = "mine.yaml";
     settings->validation = 10;
-    choice.settings = settings;
-    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == 6);
-    settings->path.reset();
-    CHECK(open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary() == dataset()->vocabulary());
+    Choice const choice{choice_of<DataKind>().options, "grammar", settings};
+    auto const vocabulary = [&] { return open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary(); };
+    CHECK(vocabulary() == dataset()->vocabulary());
+    settings->path = "mine.yaml";
+    CHECK(vocabulary() == 6);
     settings->path = "missing.yaml";
-    CHECK_THROWS_WITH_AS(open_dataset(choice, {folder.path(), folder.path(), 1, true}), doctest::Contains("missing.yaml: no such file"),
-                         FileError);
+    CHECK_THROWS_WITH_AS(vocabulary(), doctest::Contains("missing.yaml: no such file"), FileError);
   }
 }

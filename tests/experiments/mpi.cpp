@@ -74,12 +74,15 @@ struct Cluster {
   test::Trace trace(std::string const& output) const { return trace_of(folder / output / "tiny"); }
 };
 
+struct InCluster {
+  Cluster cluster;
+};
+
 }  // namespace
 
 TEST_SUITE("mpi") {
-  TEST_CASE("any number of processes leaves the same run") {
+  TEST_CASE_FIXTURE(InCluster, "any number of processes leaves the same run") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     for (auto const& [accumulate, sizes] : {std::pair{4, std::vector{1, 2, 4}}, std::pair{6, std::vector{2, 3, 6}}}) {
       std::string const more = fmt::format("train.accumulate={}", accumulate), alone = fmt::format("alone-{}", accumulate);
       REQUIRE(cluster(0, alone, more) == 0);
@@ -92,21 +95,18 @@ TEST_SUITE("mpi") {
     }
   }
 
-  TEST_CASE("hard attention and probes, whose steps each process makes whole") {
+  TEST_CASE_FIXTURE(InCluster, "hard attention and probes, whose steps each process makes whole") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     cluster.check_finishes(2, "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'");
   }
 
-  TEST_CASE("QK-clip, by the largest scores of all processes") {
+  TEST_CASE_FIXTURE(InCluster, "QK-clip, by the largest scores of all processes") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     cluster.check_finishes(4, "train.qk_clip=0.01");
   }
 
-  TEST_CASE("a process that is killed ends all; another number of them goes on") {
+  TEST_CASE_FIXTURE(InCluster, "a process that is killed ends all; another number of them goes on") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     std::string const more = "train.steps=200";
     std::mt19937 random(5);
     for (int const size : {4, 2}) {
@@ -121,9 +121,8 @@ TEST_SUITE("mpi") {
     cluster.check_finishes(2, more);
   }
 
-  TEST_CASE("a signal stops all at the same step, saved") {
+  TEST_CASE_FIXTURE(InCluster, "a signal stops all at the same step, saved") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     std::string const more = "train.steps=300";
     shell(cluster.folder.path(),
           fmt::format("( {} ) & p=$!\nwhile kill -0 $p && ! [ -s runs/tiny/metrics.jsonl ]; do sleep 0.02; done\nkill -USR1 $p\nwait $p",
@@ -133,18 +132,16 @@ TEST_SUITE("mpi") {
     cluster.check_finishes(0, more);
   }
 
-  TEST_CASE("micro-batches that cannot be shared, and a wrong key, are refused in one line") {
+  TEST_CASE_FIXTURE(InCluster, "micro-batches that cannot be shared, and a wrong key, are refused in one line") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     for (std::string const more : {"train.accumulate=4", "train.acumulate=3"}) {
       CHECK(cluster(3, "runs", more) == 2);
       cluster.check_one_error({more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key"});
     }
   }
 
-  TEST_CASE("ranks that differ are refused before anything is written; what differs is named, with the ranks") {
+  TEST_CASE_FIXTURE(InCluster, "ranks that differ are refused before anything is written; what differs is named, with the ranks") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     for (std::string const name : {"one", "two"}) {
       std::string words;
       for (int i = 0; i < 60; ++i) words += name + " is a word, ";
@@ -191,9 +188,8 @@ TEST_SUITE("mpi") {
     check_equal(cluster.trace("runs"), before);
   }
 
-  TEST_CASE("a rank that fails alone ends all, and is named") {
+  TEST_CASE_FIXTURE(InCluster, "a rank that fails alone ends all, and is named") {
     if (!there_is_mpi()) return;
-    Cluster cluster;
     std::string const same = cluster.run("runs", "");
     CHECK(cluster.apart(same, same + "'data={kind: text, path: words.txt}'") == 3);
     cluster.check_one_error({"rank 1: heed: ", "words.txt"});

@@ -41,10 +41,7 @@ TEST_SUITE("parallel_text") {
       settings->to = "en";
       settings->least_count = 1;
       if (change) change(*settings);
-      auto choice = choice_of<DataKind>();
-      choice.kind = "parallel";
-      choice.settings = settings;
-      return open_dataset(choice, {folder.path(), folder / "data", seed, true, held_out});
+      return open_dataset({choice_of<DataKind>().options, "parallel", settings}, {folder.path(), folder / "data", seed, true, held_out});
     }
     std::string said(std::function<void(Dataset const&)> const& use = {}) const {
       auto const message = test::refusal<FileError>([&] {

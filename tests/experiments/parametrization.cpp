@@ -42,8 +42,8 @@ TEST_SUITE("parametrization") {
       gpt.loss(batch(), {}).backward();
       made->step(0.01);
     }
-    std::map<std::string, std::vector<double>> all{{"logits", gpt.logits(batch(), {}).to_vector()}};
-    for (auto const& [name, value] : parameters.all()) all[name] = value.to_vector();
+    auto all = test::values_by_name(parameters);
+    all["logits"] = gpt.logits(batch(), {}).to_vector();
     for (auto const& [name, value] : made->state()) all["state " + name] = value.to_vector();
     return all;
   }

@@ -235,9 +235,7 @@ TEST_SUITE("probes") {
       CHECK(of_head("max_weight") == doctest::Approx(largest));
       CHECK(of_head("score_variance") == doctest::Approx(variance));
     }
-    double squares = 0;
-    for (double const x : stream.to_vector()) squares += x * x;
-    CHECK(found.at("probe.activations.rms.layer0") == doctest::Approx(std::sqrt(squares / static_cast<double>(stream.elements()))));
+    CHECK(found.at("probe.activations.rms.layer0") == doctest::Approx(std::sqrt(mean(stream * stream).item())));
   }
 
   TEST_CASE("the softmax's Jacobian, against jacobian()") {
@@ -278,9 +276,9 @@ TEST_SUITE("probes") {
     auto const found = run.probe_values();
     Tensor const expected = grad(run.loss(), run.model.e);
     for (Index head = 0; head < 2; ++head) {
-      double squares = 0;
-      for (double const x : slice(expected, 1, head, head + 1).to_vector()) squares += x * x;
-      CHECK(found.at(fmt::format("probe.gradients.scores.layer0.head{}", head)) == doctest::Approx(std::sqrt(squares)).epsilon(1e-12));
+      Tensor const part = slice(expected, 1, head, head + 1);
+      CHECK(found.at(fmt::format("probe.gradients.scores.layer0.head{}", head)) ==
+            doctest::Approx(std::sqrt(sum(part * part).item())).epsilon(1e-12));
     }
     CHECK(!run.model.e.grad().defined());
   }
@@ -411,15 +409,7 @@ TEST_SUITE("probes") {
     whole.train();
     auto const expected = test::trace_of(whole.run);
     for (char const* const step : {"000000", "000040"}) CHECK(expected.files.contains(fmt::format("attention/step-{}.npz", step)));
-    bool cut = false;
-    for (int attempt = 0; attempt < 20 && !cut; ++attempt) {
-      fs::remove_all(killed.run);
-      test::Program program(killed.command());
-      if (!program.wait_until([&] { return test::rows_in(killed.run) >= 18; })) continue;
-      program.send(SIGKILL);
-      cut = program.wait().code != 0;
-    }
-    REQUIRE(cut);
+    test::cut_off(killed, 18, SIGKILL);
     test::put(killed.run / "attention" / ".step-000030.npz.part", "torn");
     test::put(killed.run / "attention" / "step-000039.npz", "of another future");
     killed.train();

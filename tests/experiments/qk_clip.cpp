@@ -14,13 +14,6 @@ TEST_SUITE("qk_clip") {
   namespace {
 
   constexpr Index vocabulary = 9, heads = 4, width = 16;
-  using Values = std::map<std::string, std::vector<double>>;
-
-  Values values_of(Parameters const& parameters) {
-    Values all;
-    for (auto const& [name, value] : parameters.all()) all[name] = value.to_vector();
-    return all;
-  }
 
   Batch batch(std::uint64_t seed) { return {{"inputs", test::random_tokens({3, 7}, vocabulary, "inputs", seed)}}; }
 
@@ -81,13 +74,13 @@ TEST_SUITE("qk_clip") {
         REQUIRE(threshold > 0);
         QueryKeyClip clip(parameters, threshold);
         check_close(largest(gpt, clip), before);
-        auto const weights = values_of(parameters);
+        auto const weights = test::values_by_name(parameters);
         clip.clip(clip.largest());
 
         auto expected = before;
         for (double& score : expected) score = std::min(score, threshold);
         check_close(plain_largest(gpt), expected);
-        auto const clipped = values_of(parameters);
+        auto const clipped = test::values_by_name(parameters);
         for (auto const& each_was : weights) {
           auto const& [name, was] = each_was;
           INFO(each_was.first);
@@ -108,11 +101,11 @@ TEST_SUITE("qk_clip") {
   TEST_CASE("scores below τ, and frozen weights, stay bit by bit; what others watch goes on to them") {
     Parameters parameters(3, DType::float64, test::wide(0.4));
     Gpt const gpt(parameters, one_layer(), vocabulary);
-    auto const before = values_of(parameters);
+    auto const before = test::values_by_name(parameters);
     auto const scores = plain_largest(gpt);
     QueryKeyClip loose(parameters, std::ranges::max(scores) * 1.001), tight(parameters, 1e-3);
     loose.clip(largest(gpt, loose));
-    CHECK(values_of(parameters) == before);
+    CHECK(test::values_by_name(parameters) == before);
 
     test::RecordedPass recorded({.rows = true});
     Pass pass;
@@ -122,7 +115,8 @@ TEST_SUITE("qk_clip") {
     for (auto [name, parameter] : parameters.all())
       if (name.find(".query.") != name.npos) parameter.set_frozen(true);
     tight.clip(largest(gpt, tight));
-    for (auto const& [name, values] : values_of(parameters)) CHECK((values == before.at(name)) == (name.find(".key.weight") == name.npos));
+    for (auto const& [name, values] : test::values_by_name(parameters))
+      CHECK((values == before.at(name)) == (name.find(".key.weight") == name.npos));
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a run that is resumed, or has more threads, is the same; the scores stay near τ") {

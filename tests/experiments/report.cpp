@@ -6,7 +6,6 @@
 #include "experiments/report/figures.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/layout.hpp"
-#include "experiments/report/page.hpp"
 #include "experiments/report/traces.hpp"
 #include "tests/experiments/finished_ablation.hpp"
 #include "tests/experiments/said.hpp"

@@ -77,24 +77,12 @@ void check_finishes(CutRuns const& runs, test::Trace const& expected = undisturb
   check_equal(trace_of(runs.run), expected);
 }
 
-/// Begins the run and ends it by a signal when it has made at least 25 steps, but not all.
-test::Outcome begin(CutRuns const& runs, int signal, Arguments const& more = {}) {
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    fs::remove_all(runs.output);
-    test::Program program(runs.command(more));
-    if (!program.wait_until([&] { return test::rows_in(runs.run) >= 25; })) continue;
-    program.send(signal);
-    auto outcome = program.wait();
-    if (outcome.code != 0) return outcome;  // 0: it was done before the signal came
-  }
-  FAIL("the run always ends too soon");
-  return {};
-}
+constexpr Index cut_after = 25;  // steps of 60
 
 /// A run that SIGINT has ended on the way, copied into the folder.
 void begin_by_copy(CutRuns const& runs) {
   static CutRuns const begun;
-  static int const code = begin(begun, SIGINT).code;
+  static int const code = test::cut_off(begun, cut_after, SIGINT).code;
   REQUIRE(code == 130);
   fs::copy(begun.output, runs.output, fs::copy_options::recursive);
 }
@@ -154,7 +142,7 @@ TEST_SUITE("resume") {
     for (int const signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU}) {
       CAPTURE(signal);
       CutRuns const runs;
-      auto const outcome = begin(runs, signal);
+      auto const outcome = test::cut_off(runs, cut_after, signal);
       CHECK(outcome.code == 130);
       CHECK(outcome.errors == "");
       CHECK(load_checkpoint(runs.run).step == test::rows_in(runs.run));  // nothing is lost

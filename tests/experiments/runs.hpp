@@ -45,6 +45,20 @@ inline Index rows_in(std::filesystem::path const& run) {
   return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
 }
 
+/// Begins a run and ends it by a signal when it has written at least so many rows, but not all; how it ended.
+inline Outcome cut_off(ProgramRun const& run, Index rows, int signal, std::vector<std::string> const& more = {}) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    std::filesystem::remove_all(run.output);
+    Program program(run.command(more));
+    if (!program.wait_until([&] { return rows_in(run.run) >= rows; })) continue;
+    program.send(signal);
+    auto outcome = program.wait();
+    if (outcome.code != 0) return outcome;  // 0: it was done before the signal came
+  }
+  FAIL("the run always ends too soon");
+  return {};
+}
+
 /// Options to run a configuration in this process.
 inline RunOptions quiet_run(Folder const& folder, std::string const& file, std::vector<std::string> overrides = {}) {
   RunOptions options;

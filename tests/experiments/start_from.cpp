@@ -33,10 +33,6 @@ struct Letters : ExampleSource {
 
 Declared<DataKind> const letters_data{examples_kind<Letters>("test_letters", "texts of one letter")};
 
-struct OnBench {
-  Bench const bench;
-};
-
 }  // namespace
 
 }  // namespace heed
@@ -64,6 +60,10 @@ TEST_SUITE("start_from") {
       auto experiment = loaded(name, yaml, more);
       REQUIRE(train(experiment, true, false) == Exit::done);
     }
+  };
+
+  struct OnBench {
+    Bench const bench;
   };
 
   std::string pretraining(std::string const& model) {

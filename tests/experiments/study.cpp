@@ -24,15 +24,7 @@ TEST_SUITE("study") {
     CHECK(std::abs(found - wanted) <= tolerance);
   }
 
-  std::vector<std::vector<std::string>> read_csv(std::filesystem::path const& file) {
-    std::vector<std::vector<std::string>> rows;
-    for (auto const& line : test::lines_of(test::get(file))) {
-      rows.emplace_back();
-      std::istringstream cells(line + ",");  // an empty last cell counts
-      for (std::string cell; std::getline(cells, cell, ',');) rows.back().push_back(cell);
-    }
-    return rows;
-  }
+  CsvRows read_csv(std::filesystem::path const& file) { return parse_csv(test::get(file)); }
 
   /// The rows of all cells of softmax_scaling, and the cells in them.
   CsvRows measured_rows(SoftmaxScalingSettings const& settings, StudyContext const& context = {}) {
@@ -63,8 +55,6 @@ TEST_SUITE("study") {
 
   }  // namespace
 
-  // ---------------------------------------------------------------- theory
-
   TEST_CASE("quadrature over normal logits gives the reference values") {
     struct Reference {
       double variance;
@@ -80,8 +70,7 @@ TEST_SUITE("study") {
                                {64, 10, 0.1895917934, 0.0550038731, 0.3440285694, 0.86613430},
                                {256, 2, 0.0351493177, 0.0117391774, 0.0577448804, 0.97562004},
                                {256, 256, 0.1760148324, 0.0495511185, 0.3272958200, 0.87564705}}) {
-      CAPTURE(r.variance);
-      CAPTURE(r.keys);
+      INFO("variance ", r.variance, ", keys ", r.keys);
       auto const e = softmax_of_normal_logits(r.variance, {r.keys}).front();
       check_close(e.trace, r.trace, 1e-9);
       check_close(e.frobenius_squared, r.frobenius_squared, 1e-9);
@@ -123,8 +112,6 @@ TEST_SUITE("study") {
     check_close(expected_maximum(10), 1.5387527308, 1e-9);
     check_close(expected_maximum(256), 2.8268632789, 1e-9);
   }
-
-  // ---------------------------------------------------------------- measurement
 
   TEST_CASE("the measured Jacobian is the one that the engine differentiates") {
     Index const n = 5, queries = 32;
@@ -207,11 +194,7 @@ TEST_SUITE("study") {
         if (!lattice && quantity != Quantity::query_weights_gradient)
           CHECK(value.has_value() == !(gradient && cell.distribution == "logits"));
         if (!value || describes_spread(quantity)) continue;
-        CAPTURE(cell.distribution);
-        CAPTURE(cell.scale);
-        CAPTURE(cell.d_k);
-        CAPTURE(cell.keys);
-        CAPTURE(name(quantity));
+        INFO(cell.distribution, ", scale ", cell.scale, ", d_k ", cell.d_k, ", keys ", cell.keys, ", ", name(quantity));
         CHECK(value->standard_error <= 0.05 * std::abs(value->mean));
         if (!value->theory) continue;
         if (value->standard_error <= 1e-7 * value->mean) {  // it does not vary
@@ -238,8 +221,7 @@ TEST_SUITE("study") {
     settings.scale = {"none"};
     settings.distribution = {"logits"};
     for (auto const& cell : measure_grid(settings)) {
-      CAPTURE(cell.d_k);
-      CAPTURE(cell.keys);
+      INFO("d_k ", cell.d_k, ", keys ", cell.keys);
       double const deviation = std::sqrt(static_cast<double>(cell.d_k));
       for (auto const& quantile : {std::pair{Quantity::frobenius_1, 0.01},
                                    {Quantity::frobenius_10, 0.1},
@@ -252,8 +234,7 @@ TEST_SUITE("study") {
         if (cell.keys > 2 && (quantile.first != Quantity::frobenius_median || cell.d_k < 1024)) continue;
         double const exact = cell.keys == 2 ? 1 / (1 + std::cosh(gap)) : 2 * std::exp(-gap);
         if (exact < 1e-30) continue;  // no float
-        CAPTURE(quantile.second);
-        INFO("measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
+        INFO("quantile ", quantile.second, ", measured ", value.mean, " ± ", value.standard_error, ", exact ", exact);
         CHECK(std::abs(value.mean - exact) < 5 * value.standard_error + 1e-6 * exact);
       }
       double const top = cell.get(Quantity::frobenius_top)->mean;
@@ -343,8 +324,6 @@ TEST_SUITE("study") {
     settings.run = "nowhere";
     CHECK_THROWS_AS(softmax_scaling(settings, context), ConfigError);
   }
-
-  // ---------------------------------------------------------------- the program
 
   TEST_CASE_FIXTURE(test::InFolder, "a study leaves its folder: configuration, results.csv, summaries; and is not made twice") {
     std::string const text =

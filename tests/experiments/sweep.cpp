@@ -67,8 +67,7 @@ TEST_SUITE("sweep") {
     CHECK(test::run_well(arguments).output.find("#SBATCH --array=0-5\n") != std::string::npos);
     CHECK_FALSE(fs::exists(runs));
     arguments.insert(arguments.end(), {"--tasks", "2"});
-    test::Folder const folder;
-    by_shell("srun() { \"$@\"; }\n" + test::run_heed(arguments).output, {}, folder);
+    by_shell("srun() { \"$@\"; }\n" + test::run_heed(arguments).output, {}, test::Folder());
     CHECK(finished().size() == 6);
     CHECK(test::run_heed(arguments).output.find("# 0 trials") != std::string::npos);
     arguments.insert(arguments.end(), {"--shards", "2"});

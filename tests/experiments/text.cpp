@@ -37,10 +37,7 @@ TextDataset dataset(std::string const& text, double validation, std::uint64_t se
 }
 
 std::unique_ptr<Dataset> open(TextSettings const& settings, DataContext const& context) {
-  auto choice = choice_of<DataKind>();
-  choice.kind = "text";
-  choice.settings = std::make_shared<TextSettings>(settings);
-  return open_dataset(choice, context);
+  return open_dataset({choice_of<DataKind>().options, "text", std::make_shared<TextSettings>(settings)}, context);
 }
 std::unique_ptr<Dataset> open(test::Folder const& folder, std::string const& path, std::string const& tokenizer = "char") {
   TextSettings settings;

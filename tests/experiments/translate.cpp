@@ -75,10 +75,13 @@ TEST_SUITE("translate") {
     void* memory_ = nullptr;
   };
 
+  struct InRun {
+    Run const run;
+  };
+
   }  // namespace
 
-  TEST_CASE("a read that fails is not the end of the text") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "a read that fails is not the end of the text") {
     std::vector<std::string> const command{"translate", (run.folder / "tiny").string(), "--threads", "1"};
     std::string lines;
     while (lines.size() < 262144) lines += "ein hund\nder \n";
@@ -102,8 +105,7 @@ TEST_SUITE("translate") {
     CHECK(!std::filesystem::exists(options.save));
   }
 
-  TEST_CASE("a line becomes a line, in order, whatever stands beside it; empty ones stay empty") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "a line becomes a line, in order, whatever stands beside it; empty ones stay empty") {
     std::vector<std::string> const sources{"der hund läuft", "", "ein", "der der der der hund", "  \t ", "ein fremder hund", "ein"};
     std::string all, one_by_one;
     for (auto const& source : sources) {
@@ -128,8 +130,7 @@ TEST_SUITE("translate") {
     CHECK(run(all, options) == one_by_one);
   }
 
-  TEST_CASE("the words are those that decoding gives, on any number of threads") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "the words are those that decoding gives, on any number of threads") {
     auto const trained = open_run(run.folder / "tiny");
     std::vector<Index> const source{4, 6, 7, Tokenizer::eos};
     Batch const batch{{"source", Tensor::of(source, {1, 4})}, {"source_lengths", Tensor::of(std::vector<Index>{4}, {1})}};
@@ -152,8 +153,7 @@ TEST_SUITE("translate") {
     CHECK(run("\nder hund läuft\n", options) == "\n" + expected.substr(2, expected.find('\n') - 1));
   }
 
-  TEST_CASE("of hypotheses that are the same words one is written") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "of hypotheses that are the same words one is written") {
     auto options = run.options();
     options.beam.width = options.best = 9;
     options.tokens = 1;  // each of the vocabulary: three of its four marks are not written
@@ -202,8 +202,7 @@ TEST_SUITE("translate") {
     CHECK(printed.find('\x1B') == std::string::npos);
   }
 
-  TEST_CASE("no more words than are asked for") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "no more words than are asked for") {
     auto options = run.options();
     options.tokens = 2;
     for (auto const& line : lines_of(run("der hund läuft\nein hund\n", options))) CHECK(words_of(line).size() <= 2);
@@ -224,8 +223,7 @@ TEST_SUITE("translate") {
     CHECK(run(text) == expected);
   }
 
-  TEST_CASE("from a file into a file, which appears whole") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "from a file into a file, which appears whole") {
     test::put(run.folder / "in.de", "ein hund\n\nder\n");
     auto options = run.options();
     options.input = run.folder / "in.de";
@@ -284,8 +282,7 @@ TEST_SUITE("translate") {
     CHECK(lines_of(trained_so(words(4097) + "\n", options)).size() == 1);
   }
 
-  TEST_CASE("runs and options that do not go together are refused before a line is read") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "runs and options that do not go together are refused before a line is read") {
     auto options = run.options();
     options.best = 3;
     CHECK_THROWS_WITH_AS(run("\xFF", options), "--nbest: 3 hypotheses of a line need --beam 3 or more", ConfigError);
@@ -304,8 +301,7 @@ TEST_SUITE("translate") {
     CHECK_THROWS_AS(run("ein\n"), FileError);
   }
 
-  TEST_CASE("where each word looked: its means over heads, a panel a layer") {
-    Run const run;
+  TEST_CASE_FIXTURE(InRun, "where each word looked: its means over heads, a panel a layer") {
     auto const trained = open_run(run.folder / "tiny");
     Translator const translator(trained);
     auto const maps = record_attention_maps(*trained.model, translator.batch(translator.read("der hund"), {5, 6}),

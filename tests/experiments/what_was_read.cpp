@@ -167,11 +167,11 @@ TEST_SUITE("what_was_read") {
     auto const compared = test::run_heed({"compare", runs() + "/a", runs() + "/b"});
     CHECK(compared.code == 0);
     CHECK(compared.output.find("the configurations are equal, but the files that were read are not") != std::string::npos);
-    for (auto const& text : {first, other}) CHECK(compared.output.find(hash_of(text).substr(0, 12)) != std::string::npos);
+    for (auto const& each : {first, other}) CHECK(compared.output.find(hash_of(each).substr(0, 12)) != std::string::npos);
     REQUIRE(test::run_heed({"report", runs(), "--quiet"}).code == 0);
     auto const page = test::get(fs::path(runs()) / "report.html");
     CHECK(page.find("the results on this page read ") != std::string::npos);
     CHECK(page.find("with 2 different contents") != std::string::npos);
-    for (auto const& text : {first, other}) CHECK(page.find("(SHA-256 " + hash_of(text) + ")") != std::string::npos);
+    for (auto const& each : {first, other}) CHECK(page.find("(SHA-256 " + hash_of(each) + ")") != std::string::npos);
   }
 }

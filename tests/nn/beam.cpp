@@ -5,8 +5,7 @@ TEST_SUITE("beam") {
   using namespace heed;
   using namespace heed::test;
 
-  TEST_CASE("beams of many rows are those of each alone, of every score, align and position") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "beams of many rows are those of each alone, of every score, align and position") {
     constexpr Index rows = 4;
     Batch const given = some_sources(rows);
     BeamSettings const beam_of_3{.width = 3, .length_penalty = 0.6};
@@ -29,8 +28,7 @@ TEST_SUITE("beam") {
         }
   }
 
-  TEST_CASE("of hard reads, whatever they read while evaluating") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "of hard reads, whatever they read while evaluating") {
     constexpr Index rows = 6;
     Batch const given = some_sources(rows);
     for (std::string const evaluate : {"argmax", "expectation", "sample"}) {
@@ -61,8 +59,7 @@ TEST_SUITE("beam") {
     }
   }
 
-  TEST_CASE("a beam as wide as the space finds its best") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "a beam as wide as the space finds its best") {
     constexpr Index words = 4, longest = 4;
     Made const made(small(), DType::float64, words);
     Batch given = some_sources(5);
@@ -89,8 +86,7 @@ TEST_SUITE("beam") {
     }
   }
 
-  TEST_CASE("no row's beam depends on the others, their order, or how many tokens they may have") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "no row's beam depends on the others, their order, or how many tokens they may have") {
     Made const made(small("scaled", "learned"));
     Batch const given = some_sources(7);
     Tokens const longest{5, 0, 9, 1, 7, 2, 9}, order{4, 6, 0, 2, 5, 3, 1};

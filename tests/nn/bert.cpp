@@ -106,8 +106,7 @@ TEST_SUITE("bert") {
     CHECK_THROWS_WITH_AS(model_kind("bret"), doctest::Contains("there is no kind 'bret'"), Error);
   }
 
-  TEST_CASE("weights are observed without a change of the logits") {
-    NoGrad const no_grad;
+  TEST_CASE_FIXTURE(NoGrad, "weights are observed without a change of the logits") {
     for (std::string const attention : {"scaled", "additive", "local-m"})
       for (bool const causal : {true, false}) {
         INFO("attention ", attention, ", causal ", causal);
@@ -137,8 +136,7 @@ TEST_SUITE("bert") {
       }
   }
 
-  TEST_CASE("observed weights times values are the layer's output") {
-    NoGrad const no_grad;
+  TEST_CASE_FIXTURE(NoGrad, "observed weights times values are the layer's output") {
     for (std::string const attention : {"scaled", "additive", "local-p"}) {
       CAPTURE(attention);
       Parameters parameters(3, DType::float64, wide());

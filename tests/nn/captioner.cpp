@@ -111,8 +111,7 @@ TEST_SUITE("captioner") {
     CHECK(accepted >= 4 * 6);
   }
 
-  TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
     constexpr Index rows = 4;
     Batch const given{{"image", some({rows, 2, 4, 3}, levels, "image")}};
     for (CaptionerSettings const& settings : ways()) {
@@ -166,8 +165,7 @@ TEST_SUITE("captioner") {
     }
   }
 
-  TEST_CASE("all steps at once are the steps one by one, and are those of a decoding") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "all steps at once are the steps one by one, and are those of a decoding") {
     Subject const subject(tiny("luong"));
     Batch const batch = captions(some({2, 3}, vocabulary, "inputs"));
     Tensor const all = subject.model.logits({{"image", batch["image"]}, {"inputs", batch["inputs"]}}, {});

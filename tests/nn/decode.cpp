@@ -8,8 +8,7 @@ TEST_SUITE("decode") {
   using namespace heed;
   using namespace heed::test;
 
-  TEST_CASE("many rows with caches are decoded as each alone without any") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "many rows with caches are decoded as each alone without any") {
     constexpr Index rows = 12;
     Batch const given = some_sources(rows);
     for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"})
@@ -45,8 +44,7 @@ TEST_SUITE("decode") {
     CHECK(lengths.size() > 2);
   }
 
-  TEST_CASE("rows that go on may change places and be told apart twice") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "rows that go on may change places and be told apart twice") {
     Batch const given = some_sources(3);
     Made const made(small("local-p", "shaw"));
     auto const ids = [](Tokens const& tokens) { return Tensor::of(tokens, {std::ssize(tokens)}); };
@@ -71,8 +69,7 @@ TEST_SUITE("decode") {
     CHECK_THROWS_WITH_AS(greedy(model, {}, begin, end, max_length), doctest::Contains("decode: "), Error);
   }
 
-  TEST_CASE("a row's sample depends on its number alone, and has the model's score") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "a row's sample depends on its number alone, and has the model's score") {
     for (std::string const read : {"soft", "hard"}) {
       CAPTURE(read);
       TransformerSettings of_model = small();

@@ -46,22 +46,10 @@ std::unique_ptr<Optimizer> optimizer(Parameters const& parameters, std::string c
   return make_optimizer(choice, parameters);
 }
 
-/// As backward() leaves them: of what is frozen there are none.
-void draw_gradients(Parameters& parameters, std::uint64_t step) {
-  for (auto [name, parameter] : parameters.all())
-    if (!parameter.frozen()) parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, name).child(step), parameter.dtype()));
-}
-
-Values values_by_name(Parameters const& parameters) {
-  Values values;
-  for (auto const& [name, parameter] : parameters.all()) values[name] = parameter.to_vector();
-  return values;
-}
-
 /// After steps [first, last) with a rate that changes.
 void train(Parameters& parameters, Optimizer& tested, std::uint64_t first, std::uint64_t last) {
   for (std::uint64_t t = first; t < last; ++t) {
-    draw_gradients(parameters, t);
+    test::draw_gradients(parameters, t);
     tested.step(t % 2 == 0 ? lr : lr / 4, 0.5);
   }
 }
@@ -70,7 +58,7 @@ Values trained(std::string const& kind, std::vector<GroupSettings> const& groups
                std::optional<double> layer_decay = {}, std::uint64_t steps = 6) {
   Parameters parameters = model();
   train(parameters, *optimizer(parameters, kind, groups, settings, layer_decay), 0, steps);
-  return values_by_name(parameters);
+  return test::values_by_name(parameters);
 }
 
 std::map<std::string, double> rates(Parameters const& parameters, double decay, std::vector<GroupSettings> const& groups = {}) {
@@ -110,8 +98,8 @@ TEST_SUITE("groups") {
       auto const slow = trained(kind, {group("*", [](GroupSettings& g) { g.lr_factor = 0.125; })}, usual);
       Parameters half = model();
       auto const other = optimizer(half, kind, {}, {{"weight_decay", 0.5}});
-      for (std::uint64_t t = 0; t < 6; ++t) draw_gradients(half, t), other->step((t % 2 == 0 ? lr : lr / 4) / 2, 0.5);
-      auto const half_values = values_by_name(half);
+      for (std::uint64_t t = 0; t < 6; ++t) test::draw_gradients(half, t), other->step((t % 2 == 0 ? lr : lr / 4) / 2, 0.5);
+      auto const half_values = test::values_by_name(half);
       for (auto const& each : grouped) {
         CAPTURE(each.first);
         CHECK(each.second == (each.first.starts_with("blocks.1")   ? half_values
@@ -128,8 +116,8 @@ TEST_SUITE("groups") {
     for (std::string const kind : {"adamw", "adam", "sgd"}) {
       CAPTURE(kind);
       Parameters parameters = model();
-      auto const before = values_by_name(parameters);
-      draw_gradients(parameters, 0);
+      auto const before = test::values_by_name(parameters);
+      test::draw_gradients(parameters, 0);
       auto const tested = optimizer(parameters, kind, {frozen("blocks.0.*")}, {{"weight_decay", 0.25}});
       CHECK(!parameters.find("blocks.0.up.weight")->requires_grad());
       CHECK(!parameters.find("blocks.0.up.weight")->grad().defined());  // that of before is forgotten
@@ -150,16 +138,16 @@ TEST_SUITE("groups") {
       Parameters parameters = model(), later = model();
       auto const tested = optimizer(parameters, kind, {frozen("*"), frozen("blocks.*", 4), group("norm.*")}, settings);
       auto const from_there = optimizer(later, kind, {}, settings);
-      auto const before = values_by_name(parameters);
+      auto const before = test::values_by_name(parameters);
       train(parameters, *tested, 0, 4);
-      CHECK(values_by_name(parameters).at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
+      CHECK(test::values_by_name(parameters).at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
       CHECK(parameters.find("blocks.0.up.weight")->requires_grad());  // the next pass computes its gradient
       CHECK(!parameters.find("embedding.weight")->requires_grad());
       train(parameters, *tested, 4, 9);
       train(later, *from_there, 4, 9);
       for (auto const& name : {"blocks.0.up.weight", "blocks.1.up.bias"})
-        CHECK(values_by_name(parameters)[name] == values_by_name(later)[name]);
-      CHECK(values_by_name(parameters).at("norm.weight") == trained(kind, {}, settings, {}, 9).at("norm.weight"));
+        CHECK(test::values_by_name(parameters)[name] == test::values_by_name(later)[name]);
+      CHECK(test::values_by_name(parameters).at("norm.weight") == trained(kind, {}, settings, {}, 9).at("norm.weight"));
     }
   }
 
@@ -179,7 +167,7 @@ TEST_SUITE("groups") {
         b->load_state(a->state());
         for (auto const& [name, parameter] : first.all()) CHECK(parameter.frozen() == second.find(name)->frozen());
         train(second, *b, stop, 8);
-        CHECK(values_by_name(second) == values_by_name(straight));
+        CHECK(test::values_by_name(second) == test::values_by_name(straight));
       }
     }
   }
@@ -257,12 +245,12 @@ TEST_SUITE("groups") {
   TEST_CASE("a running average leaves what is frozen exactly as it is") {
     Parameters parameters = model(DType::float32);
     auto const tested = optimizer(parameters, "adamw", {frozen("blocks.*"), frozen("embedding*", 8)});
-    auto const before = values_by_name(parameters);
+    auto const before = test::values_by_name(parameters);
     AverageWeights average(parameters, 0.9);
     for (std::uint64_t t = 0; t < 20; ++t) train(parameters, *tested, t, t + 1), average.update();
-    auto const now = values_by_name(parameters);
+    auto const now = test::values_by_name(parameters);
     average.swap();
-    auto const mean = values_by_name(parameters);
+    auto const mean = test::values_by_name(parameters);
     CHECK(mean.at("blocks.0.up.weight") == before.at("blocks.0.up.weight"));
     CHECK(mean.at("embedding.weight") != before.at("embedding.weight"));
     CHECK(mean.at("embedding.weight") != now.at("embedding.weight"));

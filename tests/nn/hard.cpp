@@ -524,12 +524,9 @@ TEST_SUITE("hard") {
   }
 
   TEST_CASE("what has no meaning is refused, saying why") {
-    auto const said = [](auto change) {
-      AttentionSettings settings;
-      settings.read = "hard";
-      change(settings);
-      return settings.contradiction().value_or("");
-    };
+    AttentionSettings usual;
+    usual.read = "hard";
+    auto const said = [&](auto const& change) { return test::said(usual, change); };
     CHECK(said([](auto&) {}) == "");
     CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
           "read: hard samples a key from each query's weights, but the weights of the align 'sigmoid' do not sum to one; those of "

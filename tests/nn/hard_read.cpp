@@ -2,7 +2,6 @@
 
 #include "autograd/attention/hard_read.hpp"
 
-#include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("hard_read") {

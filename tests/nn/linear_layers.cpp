@@ -94,8 +94,7 @@ TEST_SUITE("linear_layers") {
     }
   }
 
-  TEST_CASE("read token by token, it is the same; what comes later changes nothing, to the bit") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "read token by token, it is the same; what comes later changes nothing, to the bit") {
     for (auto const& settings : combinations()) {
       INFO(name_of(settings));
       Layer const made = layer(settings, "rotary");
@@ -113,8 +112,7 @@ TEST_SUITE("linear_layers") {
     }
   }
 
-  TEST_CASE("a padded token changes no bit of the others, from both sides") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "a padded token changes no bit of the others, from both sides") {
     for (auto const& settings : combinations()) {
       INFO(name_of(settings));
       Layer const made = layer(settings);

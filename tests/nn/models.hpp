@@ -205,6 +205,18 @@ inline std::vector<Tensor> values_of(Parameters const& parameters) {
   return values;
 }
 
+inline std::map<std::string, std::vector<double>> values_by_name(Parameters const& parameters) {
+  std::map<std::string, std::vector<double>> values;
+  for (auto const& [name, parameter] : parameters.all()) values[name] = parameter.to_vector();
+  return values;
+}
+
+/// Normal gradients, others in every step, of what is not frozen: as backward() leaves them.
+inline void draw_gradients(Parameters& parameters, std::uint64_t step) {
+  for (auto [name, parameter] : parameters.all())
+    if (!parameter.frozen()) parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, name).child(step), parameter.dtype()));
+}
+
 /// Parameters of the same names with these values: for a model as a function of its parameters.
 inline Parameters with_values(Parameters const& drawn, std::span<Tensor const> values) {
   std::vector<std::pair<std::string, Tensor>> named;

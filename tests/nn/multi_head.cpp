@@ -96,8 +96,7 @@ TEST_SUITE("multi_head") {
     }
   }
 
-  TEST_CASE("read token by token from a cache, it is the same, and the cache holds the groups alone") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "read token by token from a cache, it is the same, and the cache holds the groups alone") {
     auto const known = [](Tensor const& statistics) {
       auto values = statistics.to_vector();
       for (double& value : values) value = std::isnan(value) ? -1 : value;

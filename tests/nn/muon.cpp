@@ -67,11 +67,6 @@ TEST_SUITE("muon") {
     return name.ends_with("wide.weight") || name.ends_with("tall.weight") || name.ends_with("one.weight");
   }
 
-  void draw_gradients(Parameters& parameters, std::uint64_t step) {
-    for (auto [name, parameter] : parameters.all())
-      parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, "gradients").child(name).child(step), parameter.dtype()));
-  }
-
   struct Rule {
     double lr = 0.02, momentum = 0.95, adam_lr = 3e-4, beta1 = 0.9, beta2 = 0.95, decay = 0;
     bool nesterov = true;
@@ -111,7 +106,7 @@ TEST_SUITE("muon") {
     }
     double worst = 0;
     for (Index t = 0; t < 12; ++t) {
-      draw_gradients(parameters, static_cast<std::uint64_t>(t));
+      test::draw_gradients(parameters, static_cast<std::uint64_t>(t));
       for (std::size_t i = 0; i < expected.size(); ++i) {
         auto const& [name, parameter] = parameters.all()[i];
         update(rule, is_matrix(name), parameters.decays(name), expected[i], a[i], b[i], parameter.grad().to_vector(), 0.37, t);
@@ -140,7 +135,7 @@ TEST_SUITE("muon") {
     for (double const factor : {1e-3, 1e6}) {
       Parameters parameters = model(DType::float64);
       auto const tested = make_optimizer(test::chosen(optimizer_choice(), "muon"), parameters);
-      draw_gradients(parameters, 1);
+      test::draw_gradients(parameters, 1);
       Values const before = parameters.find("blocks.0.wide.weight")->to_vector();
       tested->step(1, factor);
       Rows moved{5, 13, parameters.find("blocks.0.wide.weight")->to_vector()};
@@ -162,7 +157,7 @@ TEST_SUITE("muon") {
         if (t == 0)
           for (auto [name, parameter] : parameters.all()) parameter.clear_grad();
         else
-          draw_gradients(parameters, t);
+          test::draw_gradients(parameters, t);
         made->step(0.02);
         if (!reload) continue;
         auto const state = made->state();
@@ -192,7 +187,7 @@ TEST_SUITE("muon") {
         settings.groups.items.push_back(group);
       }
       auto const tested = make_optimizer(choice, parameters);
-      draw_gradients(parameters, 1);
+      test::draw_gradients(parameters, 1);
       tested->step(settings.lr);
       return parameters.find("head.weight")->clone();
     };

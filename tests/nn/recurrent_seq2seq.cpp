@@ -124,8 +124,7 @@ TEST_SUITE("recurrent_seq2seq") {
     }
   }
 
-  TEST_CASE("what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "what is decoded has the scores of a pass that is told the words; rows do not depend on their neighbours") {
     constexpr Index rows = 6;
     Batch const given = some_sources(rows);
     for (RecurrentSeq2seqSettings const& settings : ways()) {
@@ -142,8 +141,7 @@ TEST_SUITE("recurrent_seq2seq") {
     }
   }
 
-  TEST_CASE("a decoding may read several words at once, begin again, and tell rows apart") {
-    NoGrad const quiet;
+  TEST_CASE_FIXTURE(NoGrad, "a decoding may read several words at once, begin again, and tell rows apart") {
     Batch const given = some_sources(3);
     for (RecurrentSeq2seqSettings const& settings : ways()) {
       CAPTURE(name_of(settings));

@@ -229,8 +229,7 @@ TEST_SUITE("transformer") {
     Parameters parameters(3, DType::float64, wide());
     auto settings = sized<TransformerSettings>(1, 2, 8, 12);
     auto const model = pair_model("transformer", parameters, settings, vocabulary);
-    std::map<std::string, std::vector<double>> before;
-    for (auto const& [name, value] : parameters.all()) before[name] = value.to_vector();
+    auto const before = values_by_name(parameters);
     QueryKeyClip clip(parameters, 1e-6);
     Pass pass;
     pass.watching.observer = clip.watch(nullptr);
@@ -243,12 +242,12 @@ TEST_SUITE("transformer") {
       CHECK((each.second.to_vector() == before.at(name)) == (!name.ends_with(".query.weight") && !name.ends_with(".key.weight")));
     }
 
-    Choice choice = model_choice();
-    choice.kind = "transformer";
-    choice.settings = std::make_shared<TransformerSettings>(settings);
-    CHECK(!contradiction_of_qk_clip(choice));
+    auto const contradiction = [&] {
+      return contradiction_of_qk_clip({model_choice().options, "transformer", std::make_shared<TransformerSettings>(settings)})
+          .value_or("");
+    };
+    CHECK(contradiction() == "");
     settings.cross_attention.from_word("additive");
-    choice.settings = std::make_shared<TransformerSettings>(settings);
-    CHECK(contradiction_of_qk_clip(choice).value_or("").starts_with("train.qk_clip: with model.cross_attention.score: additive"));
+    CHECK(contradiction().starts_with("train.qk_clip: with model.cross_attention.score: additive"));
   }
 }
