@@ -16,7 +16,8 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-constexpr std::array stakes{0.4, 0.8, 1.6, infinity}, shares{0.10, 0.25, 0.25, 0.40};  // of the bets, and their parts of the capital
+constexpr std::array stakes{0.4, 0.8, 1.6, infinity},
+    capital_shares{0.10, 0.25, 0.25, 0.40};  // of the bets, and their parts of the capital
 
 /// The capital of those who bet on positive and on negative signs, pair by pair.
 class Betting {
@@ -39,7 +40,7 @@ class Betting {
  private:
   static constexpr double most_capital = 1e300;  ///< after a thousand pairs of one sign: it stays a number
   double length_ = 0, finite_ = 0;
-  std::array<double, shares.size()> for_ = shares, against_ = shares;
+  std::array<double, capital_shares.size()> for_ = capital_shares, against_ = capital_shares;
 };
 
 /// Divided by 2^exponent, so that nothing overflows around the values.
