@@ -11,7 +11,6 @@
 #include "nn/attention/linear/linear_attention.hpp"
 #include "nn/heads/head.hpp"
 #include "nn/layers.hpp"
-#include "nn/masking.hpp"
 #include "nn/model.hpp"
 #include "nn/models/layer_types.hpp"
 #include "nn/parametrization.hpp"
@@ -147,16 +146,6 @@ struct GptSettings : TextStackSettings {
   GptSettings() : TextStackSettings(SeesText::past) {}
 };
 
-/// `model: {kind: bert, …}`.
-struct BertSettings : TextStackSettings {
-  MaskingSettings masking;
-
-  BertSettings() : TextStackSettings(SeesText::all) {}
-  std::vector<Field> fields() override {
-    return extended(TextStackSettings::fields(), {field(&masking, "masking", "which tokens are predicted, and what replaces them")});
-  }
-};
-
 /// A decoder-only Transformer (Radford et al. 2018): token embeddings, blocks, and a head, by default over the vocabulary and tied to the
 /// embeddings. Every token attends to itself and earlier ones and predicts the next; with SeesText::all (Bert) to all.
 class Gpt : public Model {
@@ -200,12 +189,6 @@ class Gpt : public Model {
   Tensor word_weight_;  ///< of the head over the vocabulary, [V, d]; undefined if the head does not predict tokens
   bool continues_;
   std::unique_ptr<OutputHead> head_;
-};
-
-/// A bidirectional encoder (Devlin et al. 2019): every token attends to its whole sequence, and masked tokens are predicted. A head for
-/// labelled examples reads the first token, [CLS].
-struct Bert : Gpt {
-  Bert(Parameters& parameters, auto const& settings, auto const& data) : Gpt(parameters, settings, data, SeesText::all) {}
 };
 
 }  // namespace heed

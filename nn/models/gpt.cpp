@@ -20,13 +20,6 @@ Declared<ModelKind> const gpt_model{model_of<Gpt, GptSettings>(
       return head_settings(dynamic_cast<GptSettings const&>(settings).head).reads({.targets = "next_token", .examples = "delimited"});
     })};
 
-Declared<ModelKind> const bert_model{model_of<Bert, BertSettings>(
-    "bert", "bidirectional Transformer encoder, predicts masked tokens (Devlin et al. 2019)", [](Settings const& settings) {
-      auto const& bert = dynamic_cast<BertSettings const&>(settings);
-      return head_settings(bert.head).reads(
-          {.targets = "masked_tokens", .examples = "segmented", .segments = true, .view_settings = &bert.masking});
-    })};
-
 std::variant<MultiHead, LinearAttention> self_attention(Scope const& scope, StackSettings const& s, Index layer, Position const& position,
                                                         double residual_scale, AttentionParts const& parts) {
   auto const shape = s.shape_of(s.attention, layer);

@@ -7,7 +7,7 @@
 #include "experiments/data/view.hpp"
 #include "experiments/metric/spans.hpp"
 #include "nn/heads/task_head.hpp"
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/refusal.hpp"
 

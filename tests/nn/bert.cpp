@@ -1,7 +1,8 @@
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 
 #include "autograd/ops/operations.hpp"
 #include "nn/generate.hpp"
+#include "nn/models/blocks.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("bert") {

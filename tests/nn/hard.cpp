@@ -1,6 +1,6 @@
 #include "autograd/ops/shape.hpp"
 #include "nn/estimator.hpp"
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"

@@ -1,5 +1,5 @@
 #include "autograd/graph.hpp"
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("linear_head") {

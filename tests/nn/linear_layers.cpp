@@ -5,7 +5,7 @@
 #include "autograd/parallel.hpp"
 #include "nn/attention/linear/linear_attention.hpp"
 #include "nn/decode.hpp"
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("linear_layers") {

@@ -2,7 +2,7 @@
 // and differences of two maps.
 
 #include "autograd/ops/shape.hpp"
-#include "nn/models/blocks.hpp"
+#include "nn/models/bert.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("multi_head") {
