@@ -91,7 +91,7 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
 }
 
 /// The arrays as the inputs of an operation, and back.
-std::vector<Tensor> listed(AttentionInputs const& all) {
+std::vector<Tensor> tensors_of(AttentionInputs const& all) {
   return mapped(all.all(), [](Tensor const* x) { return *x; });
 }
 AttentionInputs attention_inputs(std::vector<Tensor> const& tensors) {
@@ -139,7 +139,7 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
   if (rows != nullptr) *rows = Tensor({call.batch, form.heads, call.queries, row_statistics}, DType::float64);
   out.rows = rows;
   kernels::with_real(dtype, [&](auto type) { kernels::attention_forward<decltype(type)>(call, out); });
-  std::vector<Tensor> inputs = listed(given);
+  std::vector<Tensor> inputs = tensors_of(given);
   if (!std::ranges::any_of(inputs, records<Tensor>)) return out.context;
   Keep keep = keep_inputs;
   keep.output = kernels::has_tiles(call);
@@ -151,13 +151,13 @@ Tensor fused_attention(AttentionForm const& form, AttentionInputs const& given, 
         bool const over_queries = s.may_reuse(0) && !known.sum;
         kernels::AttentionCall const again = checked_call(known, attention_inputs(s.inputs));
         return kernels::with_real(s.dy.dtype(), [&](auto type) {
-          return listed(kernels::attention_backward<decltype(type)>(again, kept, s.y, s.dy, over_queries));
+          return tensors_of(kernels::attention_backward<decltype(type)>(again, kept, s.y, s.dy, over_queries));
         });
       },
       [known](std::vector<Tensor> const& tensors) { return attention_reference(known, attention_inputs(tensors)); },
       [known](BackwardContext const& s, std::vector<Tensor> const& u) {
         AttentionSecond const second = attention_second(known, attention_inputs(s.inputs), s.dy, attention_inputs(u));
-        std::vector<Tensor> derivatives = listed(second.inputs);
+        std::vector<Tensor> derivatives = tensors_of(second.inputs);
         derivatives.push_back(second.dy);
         return derivatives;
       });

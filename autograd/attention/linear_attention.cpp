@@ -62,14 +62,14 @@ kernels::LinearExtents linear_extents(LinearForm const& form, LinearInputs const
                        (fits(in.log_decay, in.query.shape(), true) || fits(in.log_decay, {batch, length, form.heads}, true)) &&
                        fits(in.state, {batch, form.heads, x.width, x.value_width}, true);
   if (!all_fit) refuse(form, in);
-  for (Tensor const& each : listed(in))
+  for (Tensor const& each : tensors_of(in))
     if (each.defined()) require_same_real("linear_attention", in.query, each);
   return x;
 }
 
 LinearResult linear_attention(LinearForm const& form, LinearInputs const& in, bool wants_state) {
   kernels::LinearExtents const x = linear_extents(form, in);
-  std::vector<Tensor> inputs = listed(in);
+  std::vector<Tensor> inputs = tensors_of(in);
   bool const recorded = std::ranges::any_of(inputs, records<Tensor>);
   DType const dtype = in.query.dtype();
   Index const contexts = x.batch * x.length * x.heads * x.value_width, states = x.batch * x.heads * x.state_size();
@@ -87,7 +87,8 @@ LinearResult linear_attention(LinearForm const& form, LinearInputs const& in, bo
       [x, kept, contexts, wants_state](BackwardContext const& s) {
         return kernels::with_real(s.dy.dtype(), [&](auto type) {
           auto const* const dcontext = s.dy.data<decltype(type)>().data();
-          return listed(kernels::linear_backward(x, linear_inputs(s.inputs), kept, dcontext, wants_state ? dcontext + contexts : nullptr));
+          return tensors_of(
+              kernels::linear_backward(x, linear_inputs(s.inputs), kept, dcontext, wants_state ? dcontext + contexts : nullptr));
         });
       },
       [form, wants_state](std::vector<Tensor> const& tensors) {

@@ -37,7 +37,7 @@ void linear_steps(LinearExtents const& extents, LinearInputs const& in, T* conte
 }  // namespace kernels
 
 /// What linear attention reads as the inputs of an operation, and back.
-inline std::vector<Tensor> listed(LinearInputs const& in) { return {in.query, in.key, in.value, in.erase, in.log_decay, in.state}; }
+inline std::vector<Tensor> tensors_of(LinearInputs const& in) { return {in.query, in.key, in.value, in.erase, in.log_decay, in.state}; }
 inline LinearInputs linear_inputs(std::vector<Tensor> const& all) { return {all[0], all[1], all[2], all[3], all[4], all[5]}; }
 
 /// Throws Error unless the shapes fit.

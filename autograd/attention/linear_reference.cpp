@@ -83,7 +83,7 @@ LinearResult linear_attention_in_chunks(LinearForm const& form, LinearInputs con
   for (Index first = 0; first < x.length; first += tokens_at_once(x)) {
     Index const count = std::min(tokens_at_once(x), x.length - first);
     Tensor const both = checkpoint([x](std::vector<Tensor> const& in) { return composed_chunk(x.read_first, linear_inputs(in)); },
-                                   listed(tokens_of(all, first, first + count)));
+                                   tensors_of(tokens_of(all, first, first + count)));
     contexts.push_back(slice(both, 2, 0, count));
     all.state = slice(both, 2, count, count + x.width);
   }

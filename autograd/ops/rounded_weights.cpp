@@ -17,7 +17,7 @@ kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
   Index const out = weight.size(0), in = weight.size(1);
   WeightKey const key{data, out, in};
   auto found = rounded_.find(key);
-  if (found == rounded_.end()) found = rounded_.emplace(key, Rounded{weight.detach(), {data, out, in}}).first;
+  if (found == rounded_.end()) found = rounded_.emplace(key, RoundedWeight{weight.detach(), {data, out, in}}).first;
   return found->second.matrix;
 }
 

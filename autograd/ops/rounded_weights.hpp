@@ -23,12 +23,12 @@ class RoundedWeights {
   kernels::RoundedMatrix const& of(Tensor const& weight);
 
  private:
-  struct Rounded {
+  struct RoundedWeight {
     Tensor weight;  ///< keeps the array alive: another could reuse its address
     kernels::RoundedMatrix matrix;
   };
   using WeightKey = std::tuple<void const*, Index, Index>;  ///< start of the weight's array, out, in
-  std::map<WeightKey, Rounded> rounded_;
+  std::map<WeightKey, RoundedWeight> rounded_;
 };
 
 }  // namespace heed

@@ -22,8 +22,6 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
-/// "a, b and c".
-std::string listed(std::vector<std::string> const& words);
 /// The arm or the arms with the best mean, in words; nothing if no arm has one.
 std::optional<std::string> best_mean(AblationResult const& result);
 /// Which arms have a short convolution before attention ("every arm", or their names), in a comparison in which a layer has one or has no

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/ablation/results.hpp"
+#include "experiments/config/nearest.hpp"
 #include "nn/files/number.hpp"
 #include "nn/models/blocks.hpp"
 
@@ -39,12 +40,6 @@ bool same(double a, double b) {
 }
 
 }  // namespace
-
-std::string listed(std::vector<std::string> const& words) {
-  std::string text;
-  for (std::size_t i = 0; i < words.size(); ++i) text += (i == 0 ? "" : i + 1 < words.size() ? ", " : " and ") + words[i];
-  return text;
-}
 
 std::optional<std::string> best_mean(AblationResult const& result) {
   bool const higher = result.better == "higher";

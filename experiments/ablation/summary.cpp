@@ -11,6 +11,7 @@
 #include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"

@@ -55,10 +55,10 @@ struct EvaluateOptions : ChosenRun {
 
 /// Computes the metrics of a run's held-out data, for all sequences and by their length: a table to `out`, then in the run's folder
 /// evaluation-SPLIT (of another table evaluation-table-NAME) results.csv, results.json, metrics_by_length.svg and .pdf, for decoded targets
-/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get their own folder, which is replaced as a whole:
-/// evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Results depend on batch size and threads only through rounding.
-/// Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run, and for data other than
-/// those of its training; Error for files that cannot be written, after the table has been printed.
+/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get their own folder, which is replaced as a
+/// whole: evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Results depend on batch size and threads only through
+/// rounding. Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run, and for data
+/// other than those of its training; Error for files that cannot be written, after the table has been printed.
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
 /// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,

@@ -89,8 +89,9 @@ struct Inspected {
 };
 
 /// The change of a Transformer's loss on a text, the mean cross entropy of each next token, without each of its heads (Michel et al. 2019),
-/// or with their outputs from another text of as many tokens (activation patching: Vig et al. 2020): by layer and head, a table on `out` and,
-/// for options.picture, a heat map. Throws ConfigError for a model that predicts no next token, and for texts of one token or other lengths.
+/// or with their outputs from another text of as many tokens (activation patching: Vig et al. 2020): by layer and head, a table on `out`
+/// and, for options.picture, a heat map. Throws ConfigError for a model that predicts no next token, and for texts of one token or other
+/// lengths.
 void head_effects(Inspected const& subject, InspectOptions const& options, std::ostream& out);
 
 /// How models of one sort are given an input, declared beside its definition. The first that accepts a run is used.

@@ -131,6 +131,7 @@ void expect_known(std::string const& what, std::string const& name, std::vector<
 }
 
 std::string listed(std::vector<std::string> const& names, std::string_view word) {
+  if (names.size() < 2) return names.empty() ? "" : names[0];
   return fmt::format("{} {} {}", fmt::join(names.begin(), names.end() - 1, ", "), word, names.back());
 }
 

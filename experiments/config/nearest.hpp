@@ -27,8 +27,8 @@ std::string did_you_mean(std::string_view word, std::vector<std::string> const& 
 /// Throws ConfigError about `what` if a name is not known: "there is no topic 'keys'", the nearest name, and all of them. `sort`: "topic".
 void expect_known(std::string const& what, std::string const& name, std::vector<std::string> const& known, std::string const& sort = "");
 
-/// "csv, tsv or jsonl": two names or more, with a word such as "or" before the last.
-std::string listed(std::vector<std::string> const& names, std::string_view word);
+/// "csv, tsv and jsonl"; another word, such as "or", may stand before the last.
+std::string listed(std::vector<std::string> const& names, std::string_view word = "and");
 
 /// Throws ConfigError about `what` unless a file's name has one of these endings, two or more: {".csv", ".json"}.
 void expect_ending(std::string const& what, std::filesystem::path const& file, std::vector<std::string> const& endings);
