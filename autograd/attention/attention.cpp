@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "autograd/attention/additive_kernel.hpp"
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/kernel.hpp"

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "autograd/attention/attention.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"

@@ -6,6 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include <fmt/format.h>
+
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/elementary.hpp"
 

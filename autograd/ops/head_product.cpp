@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/graph_memory.hpp"

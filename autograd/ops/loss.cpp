@@ -8,6 +8,8 @@
 #include <numeric>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/cross_entropy.hpp"

@@ -1,5 +1,7 @@
 // Products of matrices, batched, and triangular systems.
 
+#include <fmt/format.h>
+
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"

@@ -9,6 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"

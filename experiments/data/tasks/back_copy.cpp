@@ -10,6 +10,8 @@
 
 #include <cmath>
 
+#include <fmt/format.h>
+
 #include "experiments/data/tasks/task.hpp"
 
 namespace heed {

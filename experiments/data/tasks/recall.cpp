@@ -9,6 +9,8 @@
 //
 // Token 0 is a blank, 1 … keys are the keys, and the values follow.
 
+#include <fmt/format.h>
+
 #include "experiments/data/tasks/key_values.hpp"
 
 namespace heed {

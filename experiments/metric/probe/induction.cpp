@@ -5,6 +5,8 @@
 //
 // and only the repetition determines where to attend.
 
+#include <fmt/format.h>
+
 #include "autograd/graph.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/heads.hpp"
