@@ -1,5 +1,6 @@
 #include "experiments/report/evaluation_folder.hpp"
 
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include "autograd/error.hpp"

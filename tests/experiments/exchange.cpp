@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
 #include "experiments/exchange/gpt_as_gpt2.hpp"

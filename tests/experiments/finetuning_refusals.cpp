@@ -1,6 +1,8 @@
 // Wrong uses of what a day's work needs: weights that bring their model, predictions, other tables, runs that go on, folds, adapters. Each
 // is refused by its place.
 
+#include <fmt/ranges.h>
+
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 

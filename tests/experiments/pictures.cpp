@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "experiments/data/open.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/metric/alignment_error.hpp"

@@ -2,6 +2,8 @@
 
 #include "experiments/judge/runs_table.hpp"
 
+#include <fmt/ranges.h>
+
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
 #include "nn/files/sha256.hpp"

@@ -1,5 +1,6 @@
 // What a table means: which classes it has, what is said of them, and what is refused.
 
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/data/examples/files.hpp"

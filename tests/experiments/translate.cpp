@@ -1,5 +1,6 @@
 #include "experiments/commands/translate.hpp"
 
+#include <fmt/ranges.h>
 #include <sys/mman.h>
 
 #include "experiments/commands/translator.hpp"

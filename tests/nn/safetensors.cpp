@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <regex>
 
+#include <fmt/ranges.h>
+
 #include "experiments/config/build_info.hpp"
 #include "tests/folder.hpp"
 
