@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "autograd/attention/attention.hpp"
-#include "autograd/attention/hard_read.hpp"
 #include "autograd/attention/inputs.hpp"
 #include "autograd/attention/pairs.hpp"
 

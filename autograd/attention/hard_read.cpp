@@ -1,7 +1,5 @@
 // Hard attention as a composition; the kernel: hard_read_kernel.hpp.
 
-#include "autograd/attention/hard_read.hpp"
-
 #include <cmath>
 
 #include "autograd/attention/fused_attention.hpp"

@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/attention/hard_read.hpp"
 #include "autograd/attention/head_kernel.hpp"
 #include "autograd/kernels/rows.hpp"
 

@@ -13,7 +13,6 @@
 #endif
 
 #include "autograd/blas/elements.hpp"
-#include "autograd/blas/finish.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"

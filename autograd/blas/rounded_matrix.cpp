@@ -20,7 +20,7 @@ Lanes<float> rounded_batch(float const* row, Index at, Index n) {
   return rounded_to_bfloat16(at + L <= n ? Lanes<float>::load_unaligned(row + at) : load_some<float>(row + at, n - at, 0.0F));
 }
 
-/// sums[r] = Σ_i a[i] b[r · apart + i], in the order of dot_rows() (autograd/blas/gemv.hpp), whose two sums these are.
+/// sums[r] = Σ_i a[i] b[r · apart + i], in the order of dot_rows() (gemm.cpp), whose two sums these are.
 template <Index rows>
 void dot_words(Index k, float const* a, std::uint32_t const* b, Index apart, float* sums) {
   Lanes<float> even[rows], odd[rows];

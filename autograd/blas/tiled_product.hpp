@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "autograd/blas/gemm.hpp"
-#include "autograd/blas/row_sum.hpp"
 #include "autograd/blas/tile.hpp"
 #include "autograd/parallel.hpp"
 

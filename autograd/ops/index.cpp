@@ -13,7 +13,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/pairwise.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/shape.hpp"

@@ -14,7 +14,7 @@ namespace heed {
 
 namespace {
 
-using kernels::Matrix;
+thread_local RoundedWeights* weights_in_use = nullptr;
 
 Shape batch_of(Shape const& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
 
@@ -115,6 +115,19 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose
   if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
   return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
                 [transpose_a, transpose_b](BackwardContext const& s) { return product_gradients(s, transpose_a, transpose_b); });
+}
+
+RoundedWeights::Use::Use(RoundedWeights& weights) : Temporarily(weights_in_use, &weights) {}
+
+RoundedWeights* RoundedWeights::in_use() { return weights_in_use; }
+
+kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
+  float const* const data = weight.data<float>().data();
+  Index const out = weight.size(0), in = weight.size(1);
+  WeightKey const key{data, out, in};
+  auto found = rounded_.find(key);
+  if (found == rounded_.end()) found = rounded_.emplace(key, RoundedWeight{weight.detach(), {data, out, in}}).first;
+  return found->second.matrix;
 }
 
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {

@@ -10,7 +10,6 @@
 
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
