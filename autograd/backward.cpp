@@ -40,7 +40,6 @@ Tensor unbroadcast(Tensor gradient, Tensor const& input) {
 /// What a walk computes: gradients of all leaves (backward), or of chosen nodes (grad).
 struct Goal {
   bool consume = false;
-  bool into_leaves = false;
   bool ends_at_chosen = false;                                       // grad_within: stops at chosen nodes, before their hooks
   std::unordered_map<Node const*, Tensor> chosen{};                  // grad: the requested nodes, and their gradients
   std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes from which a chosen one can be reached
@@ -83,7 +82,7 @@ bool settle(Pending& current, Goal& goal) {
   if (found != goal.chosen.end()) found->second = current.gradient;
   if (ends) return false;
   if (node.is_leaf()) {
-    if (goal.into_leaves) {
+    if (goal.leads_to_chosen == nullptr) {
       accumulate(node.gradient, std::move(current.gradient));
       node.gradient.own();
     }
@@ -204,8 +203,9 @@ std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, G
   return leading;
 }
 
-std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal,
-                                 bool create_graph) {
+std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> outputs, std::vector<Tensor> seeds,
+                                 bool ends_at_inputs, bool create_graph) {
+  Goal goal{.ends_at_chosen = ends_at_inputs};
   for (Tensor const& input : inputs) goal.chosen.emplace(input.node().get(), Tensor());
   auto const leading = leading_to(outputs, goal);
   goal.leads_to_chosen = &leading;
@@ -232,7 +232,7 @@ Tensor point_at(char const* function, Tensor const& x) {
 
 void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
   if (!output.node()) throw Error("backward: the tensor was not made from anything that requires a gradient");
-  Goal goal{.consume = !keep_graph, .into_leaves = true};
+  Goal goal{.consume = !keep_graph};
   NoGrad const no_grad;
   walk({output}, {seed_for(output, seed, "backward")}, goal);
 }
@@ -248,11 +248,7 @@ std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const&
   for (Tensor const& input : inputs) {
     if (!input.node()) throw Error("grad: an input does not require a gradient");
   }
-  std::vector<Tensor> gradients;
-  {
-    Goal goal;
-    gradients = gradients_of(inputs, std::move(outputs), std::move(starts), goal, create_graph);
-  }
+  std::vector<Tensor> gradients = gradients_of(inputs, std::move(outputs), std::move(starts), false, create_graph);
   if (!create_graph)
     for (Tensor& gradient : gradients) gradient.own();
   return gradients;
@@ -264,9 +260,7 @@ Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
 
 std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> seeds,
                                 bool create_graph) {
-  Goal goal;
-  goal.ends_at_chosen = true;
-  return gradients_of(inputs, std::move(outputs), std::move(seeds), goal, create_graph);
+  return gradients_of(inputs, std::move(outputs), std::move(seeds), true, create_graph);
 }
 
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {

@@ -9,7 +9,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
@@ -139,13 +138,7 @@ void in_chunks(F const& f, ChunkLayout const& layout, std::vector<Tensor> const&
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       if (!gradients[i].defined()) continue;
       Tensor part = layout.chunk(gradients[i], i, first);
-      if (!layout.by_rows[i]) {
-        kernels::add_in_place(part, found[i]);
-        continue;
-      }
-      kernels::with_real(part.dtype(), [&](auto type) {
-        std::ranges::copy(found[i].data<decltype(type)>(), part.mutable_data<decltype(type)>().begin());
-      });
+      layout.by_rows[i] ? copy_elements(found[i], part) : kernels::add_in_place(part, found[i]);
     }
   }
 }

@@ -19,7 +19,7 @@ class Node {
   Node(Node const&) = delete;
   Node& operator=(Node const&) = delete;
 
-  bool is_leaf() const { return !rule_given; }
+  bool is_leaf() const { return !rule && !consumed; }
   bool recomputes(std::size_t input) const { return input < recomputed.size() && recomputed[input]; }
   /// Drops rule, inputs and output, as backward() does with visited nodes.
   void consume();
@@ -35,7 +35,6 @@ class Node {
   std::vector<bool> absent;      ///< per input: it was not there; empty: all were
   Index depth = 1;               ///< number of sequential operations that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to BackwardContext::into
-  bool rule_given = false;
   bool consumed = false;
   bool frozen = false;  ///< of a leaf: treated as a constant for now
   Tensor gradient;      ///< of a leaf: accumulated by backward()

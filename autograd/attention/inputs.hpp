@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstddef>
-#include <initializer_list>
+#include <vector>
 
 #include "autograd/tensor.hpp"
 
@@ -65,18 +65,7 @@ enum class AttentionAxis {
 };
 
 /// The axes of an array, outermost first.
-class AttentionAxes {
- public:
-  constexpr AttentionAxes(std::initializer_list<AttentionAxis> axes) {
-    for (AttentionAxis const axis : axes) axes_[rank_++] = axis;
-  }
-  constexpr AttentionAxis const* begin() const { return axes_.data(); }
-  constexpr AttentionAxis const* end() const { return axes_.data() + rank_; }
-
- private:
-  std::array<AttentionAxis, 4> axes_{};
-  std::size_t rank_ = 0;
-};
+using AttentionAxes = std::vector<AttentionAxis>;
 
 struct AttentionArray {
   char const* name;
@@ -85,9 +74,9 @@ struct AttentionArray {
   bool written = false;
 
   /// Whether all sequences share the array: its gradient is summed over sequences.
-  bool shared() const { return *axes.begin() != AttentionAxis::sequences; }
+  bool shared() const { return axes.front() != AttentionAxis::sequences; }
 };
-inline constexpr auto attention_arrays = [] {
+inline auto const attention_arrays = [] {
   using enum AttentionAxis;
   return std::array<AttentionArray, AttentionInputs::count>{{
       {"queries", {sequences, queries, head_widths}, true},

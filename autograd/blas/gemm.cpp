@@ -187,20 +187,10 @@ void with_element(F const& f) {
 
 bool by_amx() { return products().bfloat16 && has_amx(); }
 
-/// Runs body(begin, end) over pieces of n rows on the pool. The pieces depend on n alone, because a library may choose its kernels, and
-/// thereby its rounding, by the number of rows.
-template <class Body>
-void in_fixed_pieces(Index n, double cost, Index unit, Body const& body) {
-  constexpr Index max_pieces = 16;
-  Index const rows = std::max<Index>(4 * tile_rows, (n + max_pieces - 1) / max_pieces), piece = (rows + unit - 1) / unit * unit;
-  parallel_each((n + piece - 1) / piece, cost * static_cast<double>(piece),
-                [&](Index i) { body(i * piece, std::min(n, (i + 1) * piece)); });
-}
-
 }  // namespace
 
 bool bfloat16_is_slower() {
-  static bool const slower = !has_amx() && processor_is_intel() && processor_has(Instructions::avx512_fp16);  // since Sapphire Rapids
+  static bool const slower = !has_amx() && processor_is_intel() && processor_has("AVX512_FP16");  // since Sapphire Rapids
   return slower;
 }
 
@@ -253,7 +243,11 @@ void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Ad
     if (by_amx()) return parallel_amx_gemm(factors, result);
     with_element([&](auto element) { parallel_tiled_gemm<decltype(element)>(factors, result); });
   } else {
-    in_fixed_pieces(n, fused_cost * static_cast<double>(m * k), sums.stretch(), [&](Index begin, Index end) {
+    // The pieces depend on n alone, because a library may choose its kernels, and thereby its rounding, by the number of rows.
+    constexpr Index max_pieces = 16;
+    Index const piece = parts(std::max<Index>(4 * tile_rows, parts(n, max_pieces)), sums.stretch()) * sums.stretch();
+    parallel_each(parts(n, piece), fused_cost * static_cast<double>(m * k) * static_cast<double>(piece), [&](Index i) {
+      Index const begin = i * piece, end = std::min(n, begin + piece);
       T const beta = put_addend(addend, begin, end, m, c) ? T(1) : T(0);
       Matrix<T> const rows{a.data + (a.transposed ? begin : begin * a.leading), a.leading, a.transposed};
       openblas_gemm<T>(end - begin, m, k, 1, rows, b, beta, c + begin * m, m);

@@ -25,15 +25,8 @@ Products products();
 std::string factors_in_words();
 
 /// While it lives, products use these settings; then the earlier ones.
-class WithProducts {
- public:
-  explicit WithProducts(Products wanted) : before_(products()) { set_products(wanted); }
-  ~WithProducts() { set_products(before_); }
-  WithProducts(WithProducts const&) = delete;
-  WithProducts& operator=(WithProducts const&) = delete;
-
- private:
-  Products before_;
+struct WithProducts : Temporarily<Products> {
+  explicit WithProducts(Products wanted);
 };
 
 /// Floating-point operations of all matrix products since the program began, in all threads: 2·n·m·k each.

@@ -11,6 +11,7 @@
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
@@ -134,34 +135,17 @@ struct Saved {
   Tensor before, kept;
 };
 
-/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once, so that their products read it where it
-/// is: its rows not a page apart, where they would evict one another from the caches.
+/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once (in `room`), so that their products
+/// read it where it is: its rows not a page apart, where they would evict one another from the caches.
 template <class T>
-class RightFactor {
- public:
-  RightFactor(Tensor const& weight, Index steps) {
-    Index const outputs = weight.size(0), width = weight.size(1);
-    matrix_ = {weight.data<T>().data(), width, true};
-    if (steps < few) return;
-    constexpr Index page = 1024;
-    Index const leading = outputs % page == 0 ? outputs + line : outputs;
-    laid_out_ = transpose(weight.detach());
-    if (leading != outputs) {
-      Tensor apart({width, leading}, weight.dtype());
-      T const* from = laid_out_.data<T>().data();
-      T* to = apart.mutable_data<T>().data();
-      for (Index row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
-      laid_out_ = apart;
-    }
-    matrix_ = {laid_out_.data<T>().data(), leading};
-  }
-  kernels::Matrix<T> matrix() const { return matrix_; }
-
- private:
-  static constexpr Index few = 4, line = 64 / sizeof(T);
-  Tensor laid_out_;
-  kernels::Matrix<T> matrix_{};
-};
+kernels::Matrix<T> right_factor(Tensor const& weight, Index steps, Tensor& room) {
+  constexpr Index few = 4, page = 1024, line = 64 / sizeof(T);
+  Index const outputs = weight.size(0), width = weight.size(1), leading = outputs % page == 0 ? outputs + line : outputs;
+  if (steps < few) return {weight.data<T>().data(), width, true};
+  room = Tensor({width, leading}, weight.dtype());
+  kernels::copy_strided({width, outputs}, weight, {0, {1, width}}, room, {0, {leading, 1}});
+  return {room.data<T>().data(), leading};
+}
 
 constexpr double gate_cost = 1;  // nanoseconds an element and gate
 
@@ -171,7 +155,8 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
   Index const w = e.width, step = e.rows * w;
   T const* const of_input = a.data<T>().data();
-  RightFactor<T> const u(weight, e.steps);
+  Tensor room;
+  auto const u = right_factor<T>(weight, e.steps, room);
   T const* const shift = bias.defined() ? bias.data<T>().data() : nullptr;
   T *const out = y.mutable_data<T>().data(), *const keep = saved.kept.defined() ? saved.kept.mutable_data<T>().data() : nullptr;
   T* const before = saved.before.mutable_data<T>().data();
@@ -185,7 +170,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   for (int k = 0; k < states; ++k) std::ranges::copy(at(start, k).data<T>(), state_at(k, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Index const t = steps[i];
-    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
+    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u, of_state, {.row = shift});
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
         Index const at_row = e.at_row(t, row);

@@ -146,9 +146,7 @@ Tensor project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold c
 
 Tensor visible_like(char const* operation, Tensor const& x, Tensor const& visible) {
   require_mask(operation, x, visible);
-  NoGrad const constant;
-  return kernels::map(
-      x.shape(), [](auto v) { return v; }, arithmetic_cost, visible);
+  return expand(visible.detach(), x.shape());
 }
 
 /// dx = s (dy − Σ s dy / Σ s), with s the weight of each element in the support's mean: 1 on sparsemax's support, √y for entmax.

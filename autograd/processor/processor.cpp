@@ -53,7 +53,7 @@ bool is_there(detail::InstructionSet const& set) {
 
 /// All of Apple's have NEON, none has SVE for programs; of the rest the system tells.
 bool is_there(detail::InstructionSet const& set) {
-  if (set.what != Instructions::neon_bf16) return set.what == Instructions::neon;
+  if (std::strcmp(set.name, "BF16") != 0) return std::strcmp(set.name, "NEON") == 0;
   int there = 0;
   std::size_t size = sizeof there;
   return ::sysctlbyname("hw.optional.arm.FEAT_BF16", &there, &size, nullptr, 0) == 0 && there != 0;
@@ -72,9 +72,7 @@ bool is_there(detail::InstructionSet const&) { return false; }
 #endif
 
 void say(char const* text) {
-  unsigned long length = 0;
-  while (text[length] != '\0') ++length;
-  if (::write(STDERR_FILENO, text, length) < 0) ::_exit(2);
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) ::_exit(2);
 }
 
 [[gnu::constructor(101)]] void stop_if_built_for_another() {
@@ -92,10 +90,9 @@ void say(char const* text) {
 
 }  // namespace
 
-bool processor_has(Instructions what) {
-  for (auto const* set = detail::instruction_sets; set->name != nullptr; ++set) {
-    if (set->what == what) return is_there(*set);
-  }
+bool processor_has(char const* instructions) {
+  for (auto const* set = detail::instruction_sets; set->name != nullptr; ++set)
+    if (std::strcmp(set->name, instructions) == 0) return is_there(*set);
   return false;
 }
 
