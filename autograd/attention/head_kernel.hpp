@@ -266,17 +266,11 @@ class Head : public BlockOfRows {
   /// The finish's view of row i.
   FinishRow<T> finish_row(Index i, T* scores, T const* sums) const {
     KeyRange const s = range_of(i);
-    Index const query = at(first_ + i);
-    auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first);
-    return {scores,
-            sums,
-            s.last - s.first,
-            shift,
-            std::sqrt(static_cast<double>(c_.width)),
-            in_.of_query != nullptr ? in_.of_query[query] : T(0),
-            in_.of_key != nullptr ? in_.of_key + s.first : nullptr,
-            in_.parameter,
-            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0};
+    Index const query = at(first_ + i), parameters = in_.parameter != nullptr ? c_.in.parameter.size(1) : 0;
+    auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first), root = std::sqrt(static_cast<double>(c_.width));
+    T const of_query = in_.of_query != nullptr ? in_.of_query[query] : T(0);
+    T const* const of_keys = in_.of_key != nullptr ? in_.of_key + s.first : nullptr;
+    return {scores, sums, s.last - s.first, shift, root, of_query, of_keys, in_.parameter, parameters};
   }
 
   /// Whether the weights are multiplied by factors().

@@ -47,7 +47,7 @@ struct Unary {
   }
 };
 
-/// Rule::value(a, b), and Rule::slopes(d, a, b, y) = the pair d · ∂y/∂a, d · ∂y/∂b.
+/// Rule::value(a, b), Rule::slope_a(d, a, b) = d · ∂y/∂a, and Rule::slope_b(d, a, b) = d · ∂y/∂b.
 template <class Rule, Expression A, Expression B>
 struct Binary {
   using Value = typename A::Value;

@@ -208,7 +208,7 @@ template <class T>
 void gemm(Index n, Index m, Index k, T alpha, Matrix<T> a, Matrix<T> b, T beta, T* c, Index leading_c) {
   if (n == 0 || m == 0) return;
   if (k == 0) return scale_rows(n, m, beta, c, leading_c);
-  detail::count_product_flops(2 * n * m * k);
+  count_product_flops(2 * n * m * k);
   if (auto const vector = as_vector_product(n, m, a, b, n == 1 ? 1 : leading_c))
     return gemv(k, alpha, *vector, 0, vector->outputs, beta, c);
   if constexpr (std::is_same_v<T, float>) {
@@ -229,7 +229,7 @@ void parallel_gemm(Index n, Index m, Index k, Matrix<T> a, Matrix<T> b, T* c, Ad
     if (!put_addend(addend, 0, n, m, c)) std::fill_n(c, n * m, T(0));
     return;
   }
-  detail::count_product_flops(2 * n * m * k);
+  count_product_flops(2 * n * m * k);
   if (auto const vector = as_vector_product(n, m, a, b, 1)) {  // its cost is reading the matrix, from the third-level cache
     T const beta = put_addend(addend, 0, n, m, c) ? T(1) : T(0);
     sums.add_rows(0, n, a);

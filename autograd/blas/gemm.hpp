@@ -11,6 +11,9 @@
 /// Backends of matrix products.
 namespace heed::kernels {
 
+/// Adds to product_flops().
+void count_product_flops(Index operations);
+
 /// Makes OpenBLAS multiply on the calling thread alone, from then on.
 void keep_library_single_threaded();
 

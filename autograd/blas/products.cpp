@@ -74,6 +74,8 @@ std::atomic<Index> flops{0};
 
 namespace kernels {
 
+void count_product_flops(Index operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
+
 #ifdef HEED_ACCELERATE
 
 /// Read by Accelerate at its first product; a user's own setting takes precedence.
@@ -122,11 +124,5 @@ std::string matrix_library() {
 #endif
   return library + ", factors " + factors_in_words();
 }
-
-namespace detail {
-
-void count_product_flops(Index operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
-
-}  // namespace detail
 
 }  // namespace heed

@@ -36,10 +36,6 @@ Index product_flops();
 /// factors in float32".
 std::string matrix_library();
 
-namespace detail {
-void count_product_flops(Index operations);
-}  // namespace detail
-
 namespace kernels {
 
 /// A factor of a product: rows × columns elements with a leading dimension, read transposed or not.

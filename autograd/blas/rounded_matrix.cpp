@@ -1,4 +1,5 @@
 #include "autograd/blas/elements.hpp"
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
 
@@ -58,7 +59,7 @@ RoundedMatrix::RoundedMatrix(float const* b, Index m, Index k)
 }
 
 void RoundedMatrix::times(float const* a, float const* bias, float const* residual, float* c) const {
-  detail::count_product_flops(2 * m_ * k_);
+  count_product_flops(2 * m_ * k_);
   Buffer const room(static_cast<std::size_t>(2 * row_) * sizeof(float));
   auto* const rounded = reinterpret_cast<float*>(room.data());
   for (Index i = 0; i < 2 * row_; i += L) rounded_batch(a, i, k_).store_aligned(rounded + i);

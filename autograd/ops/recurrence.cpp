@@ -126,7 +126,6 @@ std::vector<Index> steps_of(ScanOrder const& order, Index count) {
 /// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
   Index steps, rows, width;
-  Index at_row(Index t, Index row) const { return t * rows + row; }
 };
 
 /// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
@@ -173,7 +172,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
     kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u, of_state, {.row = shift});
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const at_row = e.at_row(t, row);
+        Index const at_row = t * e.rows + row;
         T* const h = out + at_row * w;
         if (!work.has(row, t)) {
           for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
@@ -217,7 +216,7 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
   for (Index const t : steps) {
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const at_row = e.at_row(t, row);
+        Index const at_row = t * e.rows + row;
         T *const of_x = to_a + at_row * gates * w, *const of_h = to_b + at_row * gates * w;
         if (!work.has(row, t)) {
           std::fill_n(of_x, gates * w, T(0));

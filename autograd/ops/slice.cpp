@@ -24,7 +24,6 @@ struct AxisSlice {
   Index axis, start, count, step;
 };
 
-Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range);
 Tensor sliced(Tensor const& x, AxisSlice const& range);
 
 /// Where the elements of a range are in an array of `shape`.
@@ -41,6 +40,14 @@ Tensor added(Tensor const& piece, AxisSlice const& range, Tensor& into) {
   Tensor const sum = sliced(into, range) + piece;
   kernels::copy_strided(sum.shape(), sum, kernels::row_major(sum.shape()), into, layout_of(into.shape(), range));
   return into;
+}
+
+/// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
+Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) {
+  Tensor y = Tensor::zeros(shape, piece.dtype());
+  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
+  return record("unslice", {piece}, std::move(y), keep_nothing,
+                [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
 /// x's elements in `range`, which is within x.
@@ -60,14 +67,6 @@ Tensor sliced(Tensor const& x, AxisSlice const& range) {
   return record("slice", {x}, std::move(y), Keep{.sum = true}, [range](BackwardContext const& s) {
     return std::vector{s.into != nullptr ? added(s.dy, range, *s.into) : unslice(s.dy, s.x().shape(), range)};
   });
-}
-
-/// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
-Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) {
-  Tensor y = Tensor::zeros(shape, piece.dtype());
-  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
-  return record("unslice", {piece}, std::move(y), keep_nothing,
-                [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
 }  // namespace
