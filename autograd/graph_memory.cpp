@@ -11,7 +11,6 @@
 
 #include "autograd/node.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 
 namespace heed {

@@ -59,6 +59,9 @@ struct HardRead {
   std::vector<Stream> streams = {};  ///< of sequence and head, b H + h; unused by largest. The draw is the query's position
   Tensor chosen = {};                ///< J where already known: int64 [B, H, n]
   bool scored = false;               ///< also return w_iJ and the row's entropy, for gradient estimators
+
+  /// Whether the weights' gradients include those of Σ_j w_ij v_j.
+  bool as_if_soft() const { return choice == ChosenBy::straight_through || choice == ChosenBy::gumbel; }
 };
 
 /// Maps u in [0, 1) into (0, 1), so that −log(−log u) is finite.

@@ -4,7 +4,6 @@
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/hard_read_kernel.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
@@ -65,8 +64,7 @@ ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Visibilit
   Tensor const chosen = hard.chosen.defined() ? hard.chosen : draws ? draw(hard, weights.detach(), visibility) : argmax(soft, -1);
   Tensor const reads = greater(sum(weights.detach(), {-1}, true), zero);  // [B, H, n, 1]
   ReadWeights result{one_hot(chosen, weights.size(-1), weights.dtype()) * reads, {}, {}};
-  if (hard.choice == ChosenBy::straight_through || hard.choice == ChosenBy::gumbel)
-    result.read = result.read + (soft - stop_gradient(soft));
+  if (hard.as_if_soft()) result.read = result.read + (soft - stop_gradient(soft));
   if (!hard.scored) return result;
   Tensor const of_none = squeeze(1 - reads, -1) * equal(chosen.to(weights.dtype()), zero);
   result.probability = squeeze(gather(weights, -1, unsqueeze(chosen, -1)), -1) + of_none;

@@ -103,7 +103,7 @@ class HeadBackward {
 
  private:
   /// Whether weights have gradients through all values, and not through the one that was read alone.
-  bool reads_values() const { return !hard_ || hard_->as_if_soft(); }
+  bool reads_values() const { return !hard_ || c_.form.hard->as_if_soft(); }
   static Index first_of(Head<T> const& head) { return head.b_ * head.c_.queries * head.context_stride_ + head.h_ * head.c_.value_width; }
 
   /// The part of a block that one tile of keys has in the gradients; `dq` [rows, d] and the gradients of the tile's keys and values are

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/attention/pairs.hpp"
 
 namespace heed::kernels {
 
