@@ -69,8 +69,7 @@ Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
   return &found->second.gradient.own();  // not skipped: whether something else holds the array must not change how sums are rounded
 }
 
-/// Called when a node's gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Returns whether the walk
-/// continues behind the node.
+/// For a node whose gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Whether the walk continues.
 bool settle(Pending& current, Goal& goal) {
   Node& node = *current.node;
   auto const found = goal.chosen.find(&node);

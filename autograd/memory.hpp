@@ -75,8 +75,7 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-/// While it lives, an allocation that would raise live bytes above `max_live` throws Error; memory_use().peak then has the number it would
-/// have been.
+/// While it lives, an allocation that would raise live bytes above `max_live` throws Error; memory_use().peak then has that number.
 class MemoryLimit {
  public:
   explicit MemoryLimit(Index max_live);

@@ -4,8 +4,7 @@
 
 namespace heed {
 
-// Any thread may begin a parallel region. The pool serves one of them at a time; a region that another thread begins meanwhile runs on that
-// thread alone, with the same bits.
+// Any thread may begin a parallel region. The pool serves one at a time; one begun meanwhile runs on its thread alone, with the same bits.
 
 /// Sets the number of threads of the engine's one pool; all cores unless set (`--threads`). The matrix library runs single-threaded:
 /// splitting products by rows over this pool beats its own threading on the shapes of attention. Throws Error if the system cannot start

@@ -148,8 +148,7 @@ class AdditiveHead : public HeadSum<T> {
     }
   }
 
-  /// With a' = q' + k', p = r(1 − r) and t = 1 − 2r: s' sums 4 v p a' + t v', whose derivative by q and k is 4p (v' − 2 v t a'), by v 4 p
-  /// a'.
+  /// With a' = q' + k', p = r(1 − r), t = 1 − 2r: s' sums 4 v p a' + t v', with the derivative 4p (v' − 2 v t a') by q and k, 4 p a' by v.
   template <int N, class R>
   void second_rows(R const& r, Index first, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) {
     using V = Lanes<T>;

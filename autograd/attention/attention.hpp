@@ -6,8 +6,7 @@
 #include "autograd/random.hpp"
 #include "autograd/tensor.hpp"
 
-/// Building blocks of attention (attention.cpp, visibility.cpp, hard_read.cpp, rotary.cpp). Rules common to all operations:
-/// autograd/ops/operations.hpp.
+/// Building blocks of attention (attention.cpp, visibility.cpp, hard_read.cpp, rotary.cpp). Rules of all: autograd/ops/operations.hpp.
 namespace heed {
 
 /// The keys that a query attends to, [first, last).

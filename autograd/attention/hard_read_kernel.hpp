@@ -61,8 +61,7 @@ class HardRows {
         hard_(*head.c_.form.hard),
         soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(head.row_stride_) : 0) {}
 
-  /// Row i after align(): sets J, and writes the context to `result`; a scored read also writes w_J behind the contexts of all heads, and
-  /// the entropy H numbers after it.
+  /// Row i after align(): sets J, writes the context to `result` and, if scored, w_J behind all heads' contexts, the entropy H numbers on.
   void forward(Index i, T* result, Index* chosen) {
     Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = head_.weighed(i, weighed_);

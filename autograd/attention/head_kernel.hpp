@@ -150,8 +150,7 @@ class Head : public BlockOfRows {
     begin(first, rows, c_.keys, [&](Index i) { return range(at(i)); });
   }
 
-  /// A head's keys or values, whose first number is *first, by tiles of their columns, [tiles, width, column_stride()]: transposed once
-  /// instead of for every block.
+  /// A head's keys or values from *first on, by tiles of columns, [tiles, width, column_stride()]: transposed once, not for every block.
   Tensor columns_of(Tensor const& x, T const* first, Index stride, Index width) const {
     if (tile_ > tile_keys || c_.queries <= block_rows) return {};
     Tensor columns({(c_.keys + tile_ - 1) / tile_, width, column_stride()}, x.dtype());

@@ -4,8 +4,7 @@
 
 namespace heed::kernels {
 
-/// The visible keys with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of two). Empty only if
-/// no key is visible.
+/// The visible keys with |j − centre| ≤ reach, else the nearest visible one (the lower of two). Empty only if no key is visible.
 KeyRange window_around(double centre, double reach, KeyRange visible);
 
 /// One call of fused attention.

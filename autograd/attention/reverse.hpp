@@ -77,8 +77,7 @@ Constant<typename E::Value> like(double c, E const& e) {
 
 namespace rules {
 
-/// slope(d, known…), or 0 where d is 0 even if the slope is infinite: the argument that a maximum or select drops gets gradient 0, not 0 ·
-/// ∞.
+/// slope(d, known…), or 0 where d is 0 even if the slope is ∞: what a maximum or select drops has the gradient 0, not 0 · ∞.
 template <class Slope, class D, class... Known>
 D zero_where_unused(Slope const& slope, D const& d, Known const&... known) {
   if constexpr (requires { d.along; }) {

@@ -5,8 +5,7 @@
 #include "autograd/index.hpp"
 #include "autograd/memory.hpp"
 
-/// Matrix products: the interface of this folder, which is a library of its own: gemm(), parallel_gemm() and RoundedMatrix::times(), and
-/// the settings of how they are computed.
+/// Matrix products, the interface of this folder: gemm(), parallel_gemm(), RoundedMatrix::times(), and how they are computed.
 namespace heed {
 
 /// How float32 matrices are multiplied. Chosen by the user, never by timing: equal settings give equal bits.
@@ -20,8 +19,8 @@ struct Products {
 /// Sets it for the whole process; must not be called while products are running.
 void set_products(Products wanted);
 Products products();
-/// How the factors of float32 products are multiplied here: "in float32", "in bfloat16 by AVX512_BF16", "in bfloat16 by AMX", or "in
-/// bfloat16, multiplied in float32".
+/// How float32 factors are multiplied here: "in float32", "in bfloat16 by AVX512_BF16", "… by AMX", or "in bfloat16, multiplied in
+/// float32".
 std::string factors_in_words();
 
 /// While it lives, products use these settings; then the earlier ones.

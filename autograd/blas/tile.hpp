@@ -147,8 +147,7 @@ struct ProductTarget {
 };
 
 /// Columns [to.column, to.column + batches · L) of R rows of C, which may extend past its width: the sum over `steps` words of A's rows
-/// times those of a panel. Not inlined, and with unrolled loops over the sums, because compilers otherwise keep the sums in memory instead
-/// of registers.
+/// times those of a panel. Not inlined, and with unrolled loops over the sums, else compilers keep the sums in memory, not in registers.
 template <class Arithmetic, int R, int batches, bool transposed, bool prefetches>
 [[gnu::noinline]] void tile(Index steps, float const* a, Index leading_a, float const* b, Index leading_b, Prefetch& next,
                             ProductTarget const& to) {

@@ -1,5 +1,4 @@
-// Convolutions. Of images as one matrix product over patches (Chellapilla et al. 2006): unfold lays the patch under every output pixel out
-// as a column, fold is its transpose.
+// Convolutions. Of images as one product over patches (Chellapilla et al. 2006): unfold makes patches columns, fold is its transpose.
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,4 @@
-// Products of each head's rows with its own matrix, and an MLP with one output per head: products over slices of a row, without a copy by
-// heads.
+// Products of each head's rows with its own matrix, and an MLP with one output per head, over slices of rows without a copy by heads.
 
 #include <algorithm>
 #include <functional>

@@ -1,5 +1,4 @@
-// Selecting elements by index, and the transpose. The order of sums depends on the source alone, not on the number of threads: threads
-// split the columns, never the additions.
+// Selecting elements by index, and the transpose. The order of sums depends on the source alone: threads split columns, never additions.
 
 #include "autograd/ops/index.hpp"
 

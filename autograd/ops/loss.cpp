@@ -18,8 +18,7 @@
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 
-// Cross entropy of one row of logits x against a target distribution: 1 − ε at the target plus ε/m at each of the m classes that can be
-// chosen.
+// Cross entropy of a row of logits x against 1 − ε at the target plus ε/m at each of the m classes that can be chosen.
 namespace heed::kernels {
 
 inline constexpr double min_choice = -5e8;  ///< a class with a lower logit cannot be chosen (no_choice)
@@ -69,8 +68,7 @@ void cross_entropy_row_backward(T const* x, Index n, Index target, double smooth
   out[target] -= static_cast<T>(1 - smoothing) * factor;
 }
 
-/// The derivative along u of the gradient with factor 1 is softmax x ∘ (u − u·softmax x); writes it times `factor` to out. Returns
-/// u·(softmax x − target distribution).
+/// out = factor · softmax x ∘ (u − u·softmax x): the gradient's derivative along u. Returns u·(softmax x − target distribution).
 template <class T>
 double cross_entropy_row_second(T const* x, T const* u, Index n, Index target, double smoothing, T lse, T factor, T* out) {
   Lanes<T> const log_sum_exp(lse), scale(factor);

@@ -24,8 +24,7 @@ using kernels::Lanes;
 
 // Formulas of the cells, each written once over values V: Tensors, which build a graph, or batches in a loop. `a`: the input's part
 // W x + b_W; `b`: the state's part U h + b_U, one value per gate; `s`: the states before the step. `keep`: what the derivative needs
-// besides these. The derivative takes the gradients `d` of the next states and gives those of a, b and s (without the part through b,
-// which is a matrix product).
+// besides. The derivative takes the gradients `d` of the next states to those of a, b and s (without the part through b, a product).
 
 struct TanhCell {
   static constexpr int gates = 1, states = 1, kept = 1;
@@ -128,8 +127,7 @@ struct ScanExtents {
   Index steps, rows, width;
 };
 
-/// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
-/// no derivative is needed.
+/// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w], if recorded.
 struct Saved {
   Tensor before, kept;
 };

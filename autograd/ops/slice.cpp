@@ -1,5 +1,4 @@
-// Slicing, joining and padding along an axis. The transpose of a slice is an operation of its own, so that each is the other's rule. Any
-// dtype; integers have no gradient.
+// Slicing, joining and padding along an axis, of any dtype. The transpose of a slice is an operation of its own: each is the other's rule.
 
 #include <algorithm>
 #include <numeric>

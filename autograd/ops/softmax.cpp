@@ -116,8 +116,7 @@ T entmax15_threshold(std::vector<T> const& z) {
   return threshold;
 }
 
-/// shape(x − τ) on what is visible of each row, 0 elsewhere. `scale`: what x is multiplied by first; the row's maximum is taken off, which
-/// changes nothing but keeps the sums small.
+/// form(scale · x − τ) on what is visible of each row, 0 elsewhere; the row's maximum is taken off first, which keeps the sums small.
 template <class T, class Threshold, class Form>
 Tensor project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold const& threshold, Form const& form) {
   Index const n = x.size(-1);

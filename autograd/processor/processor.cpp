@@ -1,6 +1,5 @@
 // Compiled for the baseline of its architecture (CMakeLists.txt) and run first: a program built for instructions that this processor lacks
-// reports it, instead of dying of an illegal instruction. The code that runs then calls no inline function of another header, because the
-// linker may keep a copy compiled for more.
+// says so instead of dying of one. What runs then calls no inline function of another header: the linker may keep a copy built for more.
 
 #include "autograd/processor/processor.hpp"
 
