@@ -18,8 +18,6 @@ namespace heed {
 
 namespace {
 
-using NodePointer = std::shared_ptr<Node>;
-
 /// into += addition, in place if nothing else holds the array and nothing is being recorded.
 void accumulate(Tensor& into, Tensor addition) {
   if (!into.defined()) {
@@ -57,7 +55,7 @@ Tensor run_hooks(Node const& node, Tensor gradient) {
 
 /// A node that the walk has not reached yet, and its gradient so far. The frontier holds them by age, newest first.
 struct Pending {
-  NodePointer node;
+  std::shared_ptr<Node> node;
   Tensor gradient;
 };
 using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
@@ -145,7 +143,7 @@ Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& want
 }
 
 /// Adds a gradient to a node's sum.
-void reach(Frontier& pending, NodePointer const& node, Tensor gradient) {
+void reach(Frontier& pending, std::shared_ptr<Node> const& node, Tensor gradient) {
   Pending& entry = pending[node->sequence];
   if (!entry.node) entry.node = node;
   accumulate(entry.gradient, std::move(gradient));

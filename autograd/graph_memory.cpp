@@ -116,10 +116,10 @@ struct ChunkLayout {
 };
 
 Index rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
-Index rows_at_once(Tensor const& x) { return std::max<Index>(1, by_rows_elements / std::max<Index>(x.size(-1), 1)); }
 /// For as many arrays as `arrays`: the first, x, is cut by rows, the others are whole.
 ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
-  ChunkLayout layout{rows_of(x), rows_at_once(x), std::vector<bool>(arrays)};
+  Index const at_once = std::max<Index>(1, by_rows_elements / std::max<Index>(x.size(-1), 1));
+  ChunkLayout layout{rows_of(x), at_once, std::vector<bool>(arrays)};
   layout.by_rows[0] = true;
   return layout;
 }

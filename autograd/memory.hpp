@@ -48,7 +48,6 @@ class Buffer {
   }
   ~Buffer() { release(); }
 
-  explicit operator bool() const { return block_ != nullptr; }
   std::byte* data() const;
   /// Whether this is the only reference; false for memory outside the pool.
   bool sole_owner() const;

@@ -102,9 +102,8 @@ Tensor near_bias(Tensor const& near, Index offset, Index keys) {
   for (Index i = offset; i < offset + queries; ++i) {
     for (Index j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
   }
-  std::vector<Index> index;
-  for (Index copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
-  return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
+  Tensor const index = expand(Tensor::of(row, {1, 1, queries, keys}), {batch, heads, queries, keys});
+  return gather(permute(near, {0, 2, 1, 3}), -1, index);
 }
 
 Tensor gaussian_around(Tensor const& centres, double deviation, Index keys) {

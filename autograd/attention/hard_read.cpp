@@ -21,11 +21,9 @@ void for_each_row(HardRead const& hard, Tensor const& weights, Visibility const&
   parallel_each(weights.size(0) * weights.size(1) * queries, cost, each, Cut::whole);
 }
 
-Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }
-
 /// int64 [B, H, n].
 Tensor draw(HardRead const& hard, Tensor const& weights, Visibility const& visibility) {
-  Tensor chosen(without_last(weights), DType::int64);
+  Tensor chosen({weights.size(0), weights.size(1), weights.size(2)}, DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
   Index const keys = weights.size(-1);
   kernels::with_real(weights.dtype(), [&](auto type) {

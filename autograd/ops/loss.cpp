@@ -94,9 +94,13 @@ struct LabelSmoothing {
   double amount;
   Index ignore;
   double count;  ///< divisor of the sum
+
+  double mean(double sum) const { return count > 0 ? sum / count : 0; }
 };
 
-void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore) {
+/// Throws Error naming the operation for wrong targets and settings. Divides by the number of targets that count, unless `count` is given.
+LabelSmoothing checked(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore,
+                       std::optional<double> count) {
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.begin(), logits.rank() - 1));
   if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows)
     throw Error(fmt::format("{}: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", operation,
@@ -108,10 +112,8 @@ void check_targets(char const* operation, Shape const& logits, Tensor const& tar
   }
   if (!(label_smoothing >= 0 && label_smoothing < 1))
     throw Error(fmt::format("{}: label smoothing {} is not in [0, 1)", operation, label_smoothing));
+  return {label_smoothing, ignore, count.value_or(static_cast<double>(std::ssize(values) - std::ranges::count(values, ignore)))};
 }
-
-/// How many targets count.
-Index counted(Tensor const& targets, Index ignore) { return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore); }
 
 /// Calls body(row, its target) for every row that counts, and ignored(row) for the others, on the pool.
 template <class Body, class Ignored>
@@ -134,8 +136,7 @@ double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const
     at(losses, r) = row.loss;
   };
   each_row(targets, s.ignore, transcendental_cost * static_cast<double>(classes), measure, [](Index) {});
-  double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
-  return s.count > 0 ? total / s.count : 0;
+  return s.mean(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 /// dx = (softmax x − target distribution) · dy/count.
@@ -145,7 +146,7 @@ void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
   T const* const x = logits.data<T>().data();
   T const* const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
-  T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(dy));
   each_row(
       targets, s.ignore, transcendental_cost * static_cast<double>(classes),
       [&](Index r, Index target) {
@@ -161,7 +162,7 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
   Index const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
-  T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(dy));
   std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
   each_row(
       targets, s.ignore, 2 * transcendental_cost * static_cast<double>(classes),
@@ -170,7 +171,7 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
         at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, target, s.amount, norms[r], factor, out + row);
       },
       [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
-  return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
+  return s.mean(std::accumulate(of_rows.begin(), of_rows.end(), 0.0));
 }
 
 /// The same as a composition of simple operations.
@@ -239,7 +240,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
   Index const rows = x.size(0), in = x.size(1), classes = weight.size(0);
   Index const at_once = logits_at_once(rows, classes, x.dtype());
   bool const gradients = d.x.defined() || d.weight.defined() || d.bias.defined();
-  T const factor = s.count > 0 ? static_cast<T>(1 / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(1));
   T const* const w = weight.data<T>().data();
   T const* const b = bias.defined() ? bias.data<T>().data() : nullptr;
   Tensor logits({at_once, classes}, x.dtype());
@@ -258,8 +259,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
     }
     if (d.bias.defined()) kernels::add_in_place(d.bias, sum(logits.rows(0, count), {0}));
   }
-  double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
-  return s.count > 0 ? total / s.count : 0;
+  return s.mean(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 /// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
@@ -287,8 +287,7 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
 
 Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, Index ignore, std::optional<double> count) {
   require_real("cross_entropy", logits);
-  check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
-  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s = checked("cross_entropy", logits.shape(), targets, label_smoothing, ignore, count);
   Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
   double const loss = kernels::with_real(logits.dtype(), [&](auto type) { return forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
@@ -325,8 +324,7 @@ Index logits_at_once(Index rows, Index classes, DType dtype) {
 Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, double label_smoothing,
                             Index ignore, std::optional<double> count) {
   Shape const logits = logits_shape(x, weight, bias);
-  check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
-  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s = checked("linear_cross_entropy", logits, targets, label_smoothing, ignore, count);
   auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
     return cross_entropy(linear(in[0], in[1], in[2]), of, s.amount, s.ignore, s.count);
   };

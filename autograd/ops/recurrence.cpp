@@ -3,6 +3,7 @@
 #include "autograd/ops/recurrence.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,31 +90,16 @@ struct Lstm {
 
 template <class F>
 decltype(auto) with_cell(CellForm cell, F const& f) {
-  switch (cell) {
-    case CellForm::tanh:
-      return f(TanhCell());
-    case CellForm::gru:
-      return f(Gru());
-    case CellForm::lstm:
-      break;
-  }
+  if (cell == CellForm::tanh) return f(TanhCell());
+  if (cell == CellForm::gru) return f(Gru());
   return f(Lstm());
 }
 
-/// Which rows are at work at step t.
-class Work {
- public:
-  explicit Work(ScanOrder const& order) {
-    if (order.lengths.defined()) lengths_ = order.lengths.data<std::int64_t>();
-  }
-  bool has(Index row, Index t) const { return lengths_.empty() || t < at(lengths_, row); }
-  bool all(Index t) const {
-    return std::ranges::all_of(lengths_, [t](Index length) { return t < length; });
-  }
-
- private:
-  std::span<Index const> lengths_;
-};
+/// How many steps each row is at work; empty: all of them.
+std::span<Index const> lengths_of(ScanOrder const& order) {
+  return order.lengths.defined() ? order.lengths.data<std::int64_t>() : std::span<Index const>();
+}
+bool at_work(std::span<Index const> lengths, Index row, Index t) { return lengths.empty() || t < at(lengths, row); }
 
 /// The steps in the order of computation.
 std::vector<Index> steps_of(ScanOrder const& order, Index count) {
@@ -159,7 +145,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   T* const before = saved.before.mutable_data<T>().data();
   Tensor product({e.rows, gates * w}, a.dtype());
   T* const of_state = product.mutable_data<T>().data();
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   auto const steps = steps_of(order, e.steps);
   auto const state_at = [&](int k, std::size_t i) {  // before the i-th step that is made; after the last: in the result
     return i == steps.size() ? out + (e.steps + k) * step : before + (k * e.steps + steps[i]) * step;
@@ -172,7 +158,7 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
       for (Index row = first; row < last; ++row) {
         Index const at_row = t * e.rows + row;
         T* const h = out + at_row * w;
-        if (!work.has(row, t)) {
+        if (!at_work(lengths, row, t)) {
           for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
           std::fill_n(h, w, T(0));
           continue;
@@ -208,7 +194,7 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
     std::copy_n(gradient + (e.steps + k) * step, step, array.begin());
     ds[k] = array.data();
   }
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   auto steps = steps_of(order, e.steps);
   std::ranges::reverse(steps);
   for (Index const t : steps) {
@@ -216,7 +202,7 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
       for (Index row = first; row < last; ++row) {
         Index const at_row = t * e.rows + row;
         T *const of_x = to_a + at_row * gates * w, *const of_h = to_b + at_row * gates * w;
-        if (!work.has(row, t)) {
+        if (!at_work(lengths, row, t)) {
           std::fill_n(of_x, gates * w, T(0));
           std::fill_n(of_h, gates * w, T(0));
           continue;
@@ -299,15 +285,15 @@ States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& 
 Tensor scan_by_steps(ScanOrder const& order, Tensor const& a, States const& start,
                      std::function<States(Tensor const& a, States const& before)> const& step) {
   States state = start;
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   Index const steps = a.size(0), rows = a.size(1);
   std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
   for (Index const t : steps_of(order, steps)) {
     States next = step(reshape(slice(a, 0, t, t + 1), {rows, a.size(2)}), state);
     Tensor& output = at(outputs, t) = next[0];
-    if (!work.all(t)) {
+    if (std::ranges::any_of(lengths, [t](Index length) { return t >= length; })) {
       std::vector<double> works;
-      for (Index row = 0; row < rows; ++row) works.push_back(work.has(row, t) ? 1 : 0);
+      for (Index row = 0; row < rows; ++row) works.push_back(at_work(lengths, row, t) ? 1 : 0);
       Tensor const mask = Tensor::of(works, {rows, 1}, a.dtype());
       output = where(mask, output, Tensor::scalar(0, a.dtype()));
       for (std::size_t k = 0; k < next.size(); ++k) next[k] = where(mask, next[k], state[k]);
