@@ -155,9 +155,7 @@ template std::span<Index> Tensor::mutable_data();
 
 double Tensor::at(Index index) const {
   if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
-  double result = 0;
-  kernels::with_any(dtype_, [&](auto type) { result = static_cast<double>(heed::at(data<decltype(type)>(), index)); });
-  return result;
+  return kernels::with_any(dtype_, [&](auto type) { return static_cast<double>(heed::at(data<decltype(type)>(), index)); });
 }
 
 double Tensor::item() const {
@@ -166,11 +164,10 @@ double Tensor::item() const {
 }
 
 std::vector<double> Tensor::to_vector() const {
-  std::vector<double> values;
-  kernels::with_any(dtype_, [&](auto type) {
-    for (auto const element : data<decltype(type)>()) values.push_back(static_cast<double>(element));
+  return kernels::with_any(dtype_, [&](auto type) {
+    auto const elements = data<decltype(type)>();
+    return std::vector<double>(elements.begin(), elements.end());
   });
-  return values;
 }
 
 Tensor Tensor::detach() const {

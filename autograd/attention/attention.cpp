@@ -42,7 +42,7 @@ Tensor relative_bias(Tensor const& relative, Index queries, Index keys) {
 namespace {
 
 kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs const& in) {
-  for (Tensor const* const x : in.all())
+  for (Tensor const* const x : pointers_to(in))
     if (x->defined()) require_same_real("attention", in.query, *x);
   kernels::AttentionCall const call{extents_of(in, form.heads, form.groups()), form, in};
   for (Tensor const& lengths : {form.visibility.lengths, form.visibility.query_lengths}) {
@@ -79,11 +79,11 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
 
 /// The arrays as the inputs of an operation, and back.
 std::vector<Tensor> tensors_of(AttentionInputs const& all) {
-  return mapped(all.all(), [](Tensor const* x) { return *x; });
+  return mapped(pointers_to(all), [](Tensor const* x) { return *x; });
 }
 AttentionInputs attention_inputs(std::vector<Tensor> const& tensors) {
   AttentionInputs all;
-  for (std::size_t i = 0; i < all.count; ++i) *all.all()[i] = tensors[i];
+  for (std::size_t i = 0; i < all.count; ++i) *pointers_to(all)[i] = tensors[i];
   return all;
 }
 

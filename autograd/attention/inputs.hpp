@@ -25,17 +25,13 @@ struct AttentionArrays {
   X align_of_row = {};            ///< or one a row: [B, H, n]
 
   static constexpr std::size_t count = 14;
-  /// All of them, in the table's order.
-  std::array<X*, count> all() { return pointers(*this); }
-  std::array<X const*, count> all() const { return pointers(*this); }
-
- private:
-  template <class Arrays>
-  static auto pointers(Arrays& a) {
-    return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
-                      &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align,    &a.align_of_row};
-  }
 };
+/// Pointers to all of them, in the table's order.
+template <class Arrays>
+auto pointers_to(Arrays& a) {
+  return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
+                    &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align,    &a.align_of_row};
+}
 
 /// What fused attention reads; all but the first three may be undefined.
 using AttentionInputs = AttentionArrays<Tensor>;
@@ -99,7 +95,7 @@ inline auto const attention_arrays = [] {
 /// Calls body(table row, the X of each of `all`) for every array.
 template <class Body, class... Arrays>
 void each_array(Body const& body, Arrays&... all) {
-  for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *all.all()[i]...);
+  for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *pointers_to(all)[i]...);
 }
 
 /// The extents of a call with these heads and groups. Throws Error for queries, keys or values of the wrong shape.

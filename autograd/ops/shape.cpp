@@ -50,11 +50,9 @@ Tensor reshape(Tensor const& x, Extents const& extents) {
 Tensor squeeze(Tensor const& x, Index axis) {
   Index const gone = axis_of("squeeze", x.shape(), axis);
   if (x.size(gone) != 1) throw Error(fmt::format("squeeze: axis {} of {} is not 1", axis, to_string(x.shape())));
-  Shape shape;
-  for (Index i = 0; i < static_cast<Index>(x.rank()); ++i) {
-    if (i != gone) shape.append(x.size(i));
-  }
-  return reshaped("squeeze", x, shape);
+  Extents extents(x.shape().begin(), x.shape().end());
+  extents.erase(extents.begin() + gone);
+  return reshaped("squeeze", x, Shape(extents));
 }
 
 Tensor unsqueeze(Tensor const& x, Index axis) {

@@ -44,8 +44,7 @@ unsigned saved_registers() {
 }
 
 bool is_there(detail::InstructionSet const& set) {
-  return (cpuid_word(set.flag.leaf, set.flag.subleaf, set.flag.word) >> set.flag.bit & 1U) != 0 &&
-         (saved_registers() & set.state) == set.state;
+  return (cpuid_word(set.leaf, set.subleaf, set.word) >> set.bit & 1U) != 0 && (saved_registers() & set.state) == set.state;
 }
 
 #elif defined(__APPLE__)
@@ -60,9 +59,7 @@ bool is_there(detail::InstructionSet const& set) {
 
 #elif defined(__aarch64__)
 
-bool is_there(detail::InstructionSet const& set) {
-  return (getauxval(set.flag.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.flag.bit & 1UL) != 0;
-}
+bool is_there(detail::InstructionSet const& set) { return (getauxval(set.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.bit & 1UL) != 0; }
 
 #else
 

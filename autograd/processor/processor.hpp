@@ -26,10 +26,8 @@ namespace detail {
 /// How to detect an instruction set, and whether the compiler was allowed to use it.
 struct InstructionSet {
   char const* name;
-  struct Flag {
-    /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
-    unsigned leaf, subleaf, word, bit;
-  } flag;
+  /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
+  unsigned leaf, subleaf, word, bit;
   unsigned state;  ///< x86: the registers that the system must save, as bits of XCR0
   bool compiled;
 };
