@@ -5,6 +5,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/strided.hpp"
 #include "autograd/kernels/triangular.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/ops/rounded_weights.hpp"
@@ -20,17 +21,12 @@ Shape batch_of(Shape const& shape) { return Shape(std::span(shape.begin(), shape
 
 /// Where the matrix that belongs to position i of the broadcast batch begins in an operand, in matrices.
 std::vector<Index> matrix_positions(Shape const& own, Shape const& broadcast_batch) {
+  kernels::Layout const layout = kernels::broadcast_layout(own, broadcast_batch);
   std::vector<Index> positions{0};
-  Index stride = own.elements();
-  auto const missing = broadcast_batch.rank() - own.rank();
   for (std::size_t axis = 0; axis < broadcast_batch.rank(); ++axis) {
-    auto const extent = broadcast_batch[static_cast<Index>(axis)];
-    Index const own_extent = axis < missing ? 1 : own[static_cast<Index>(axis - missing)];
-    stride = own_extent == 0 ? 0 : stride / own_extent;
     std::vector<Index> finer;
-    for (Index const position : positions) {
-      for (Index i = 0; i < extent; ++i) finer.push_back(position + (own_extent == 1 ? 0 : i * stride));
-    }
+    for (Index const position : positions)
+      for (Index i = 0; i < broadcast_batch[static_cast<Index>(axis)]; ++i) finer.push_back(position + i * layout.strides[axis]);
     positions = std::move(finer);
   }
   return positions;

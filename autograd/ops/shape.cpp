@@ -97,19 +97,11 @@ Tensor transpose(Tensor const& x, Index axis1, Index axis2) {
 
 Tensor expand(Tensor const& x, Shape const& shape) {
   if (shape == x.shape()) return x;
-  std::size_t const missing = shape.rank() - std::min(shape.rank(), x.rank());
   bool fits = shape.rank() >= x.rank();
-  kernels::Layout repeated;
-  kernels::Layout const from = kernels::row_major(x.shape());
-  for (std::size_t i = 0; fits && i < x.rank(); ++i) {
-    auto const axis = static_cast<Index>(i);
-    Index const wide = shape[axis + static_cast<Index>(missing)];
-    repeated.strides[i + missing] = x.size(axis) == 1 ? 0 : from.strides[i];
-    fits = x.size(axis) == wide || x.size(axis) == 1;
-  }
+  for (Index axis = 1; fits && axis <= static_cast<Index>(x.rank()); ++axis) fits = x.size(-axis) == 1 || x.size(-axis) == shape[-axis];
   if (!fits) throw Error(fmt::format("expand: {} does not expand to {}", to_string(x.shape()), to_string(shape)));
   Tensor y(shape, x.dtype());
-  kernels::copy_strided(shape, x, repeated, y, kernels::row_major(shape));
+  kernels::copy_strided(shape, x, kernels::broadcast_layout(x.shape(), shape), y, kernels::row_major(shape));
   return record("expand", {x}, std::move(y), keep_nothing,
                 [](BackwardContext const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
 }
