@@ -1,5 +1,4 @@
-// Operations that keep no intermediate results: those computed by kernels, with a reference for the derivatives that no kernel has;
-// checkpoint() and by_rows(), which are their own references.
+// Operations that keep no intermediate results: by kernels, with a reference for further derivatives, or by checkpoint() and by_rows().
 
 #include "autograd/graph_memory.hpp"
 

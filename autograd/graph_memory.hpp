@@ -16,8 +16,7 @@ Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, st
 
 /// f(inputs), where row r of the result depends on row r of inputs[0] only, and all rows share the other inputs. The value and its
 /// derivatives are computed some rows at a time: intermediate results of f are held for about 2¹⁵ elements of inputs[0]. f is a pure
-/// function of its inputs, holds no other tensor that wants a gradient, and takes any number of rows; each order of derivative runs it
-/// again.
+/// function, holds no tensor that wants a gradient, and takes any number of rows; each order of derivative runs it again.
 Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 inline constexpr Index by_rows_elements = Index{1} << 15;
 

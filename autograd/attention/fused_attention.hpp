@@ -80,8 +80,7 @@ struct AttentionSecond {
   AttentionInputs inputs;
   Tensor dy;
 };
-/// As attention_reference(), a block of queries at a time, with pair_sums(), which hold no [n, m, d]: a block's memory does not grow with
-/// n.
+/// As attention_reference(), a block of queries at a time, with pair_sums(): the memory of a block does not grow with n.
 AttentionSecond attention_second(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& dy, AttentionInputs const& u);
 
 }  // namespace heed

@@ -25,8 +25,7 @@ Index drawn(T const* weights, Index count, double u) {
   return last;
 }
 
-/// z_j = (log w_j + g_j)/τ for the keys first … first + count − 1, with g_j = −log(−log u_j) and u_j draw j of the query's stream; −∞ where
-/// w_j = 0.
+/// z_j = (log w_j + g_j)/τ for `count` keys from `first` on, g_j = −log(−log u_j), u_j draw j of the query's stream; −∞ where w_j = 0.
 template <class T>
 void gumbel_logits(T const* weights, Stream const& of_query, Index first, Index count, double temperature, T* z) {
   using V = Lanes<double>;

@@ -2,8 +2,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Attention without softmax: a state per head that is decayed, written and read (linear_attention.cpp), its kernel
-/// (linear_kernel.cpp) and its reference (linear_reference.cpp).
+/// Attention without softmax: a state per head that is decayed, written and read (linear_{attention,kernel,reference}.cpp).
 namespace heed {
 
 /// What linear attention reads: H heads, keys of width d, values of width e.

@@ -1,5 +1,4 @@
-// All matrix products: float32 by own kernels, float64 by OpenBLAS through xtensor-blas's interface, over pointers and leading dimensions
-// only (its linalg::dot may take a wrong path on views).
+// All matrix products: float32 by own kernels, float64 by OpenBLAS through xtensor-blas's cxxblas (linalg::dot may go wrong on views).
 
 #include "autograd/blas/gemm.hpp"
 

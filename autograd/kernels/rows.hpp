@@ -261,8 +261,7 @@ template <class T>
   return {m, total};
 }
 
-/// One part more of a row whose softmax is computed in parts: x becomes e^(x − m), m the largest number so far. Returns the factor on what
-/// was computed with the last m.
+/// Another part of a row's softmax: x becomes e^(x − m), m the largest number so far. Returns the factor on what had the last m.
 template <class T>
 T softmax_part(T* x, Index n, SoftmaxSum<T>& sum) {
   T factor = 1;

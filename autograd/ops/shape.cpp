@@ -1,5 +1,4 @@
-// Reshaping, moving axes, repeating. Operations that keep the elements' order share the array; others make one strided copy. Any dtype;
-// integers have no gradient. (slice.cpp: slicing and joining.)
+// Reshaping, moving axes, repeating, of any dtype. What keeps the elements' order shares the array; the rest is one strided copy.
 
 #include "autograd/ops/shape.hpp"
 
