@@ -18,8 +18,6 @@ namespace heed {
 
 namespace {
 
-using NodePointer = std::shared_ptr<Node>;
-
 /// into += addition, in place if nothing else holds the array and nothing is being recorded.
 void accumulate(Tensor& into, Tensor addition) {
   if (!into.defined()) {
@@ -40,7 +38,6 @@ Tensor unbroadcast(Tensor gradient, Tensor const& input) {
 /// What a walk computes: gradients of all leaves (backward), or of chosen nodes (grad).
 struct Goal {
   bool consume = false;
-  bool into_leaves = false;
   bool ends_at_chosen = false;                                       // grad_within: stops at chosen nodes, before their hooks
   std::unordered_map<Node const*, Tensor> chosen{};                  // grad: the requested nodes, and their gradients
   std::unordered_set<Node const*> const* leads_to_chosen = nullptr;  // grad: the nodes from which a chosen one can be reached
@@ -58,7 +55,7 @@ Tensor run_hooks(Node const& node, Tensor gradient) {
 
 /// A node that the walk has not reached yet, and its gradient so far. The frontier holds them by age, newest first.
 struct Pending {
-  NodePointer node;
+  std::shared_ptr<Node> node;
   Tensor gradient;
 };
 using Frontier = std::map<std::uint64_t, Pending, std::greater<>>;
@@ -70,8 +67,7 @@ Tensor* sum_so_far(Frontier& frontier, Tensor const& input) {
   return &found->second.gradient.own();  // not skipped: whether something else holds the array must not change how sums are rounded
 }
 
-/// Called when a node's gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Returns whether the walk
-/// continues behind the node.
+/// For a node whose gradient is complete: runs its hooks and stores the gradient of leaves and chosen nodes. Whether the walk continues.
 bool settle(Pending& current, Goal& goal) {
   Node& node = *current.node;
   auto const found = goal.chosen.find(&node);
@@ -83,7 +79,7 @@ bool settle(Pending& current, Goal& goal) {
   if (found != goal.chosen.end()) found->second = current.gradient;
   if (ends) return false;
   if (node.is_leaf()) {
-    if (goal.into_leaves) {
+    if (goal.leads_to_chosen == nullptr) {
       accumulate(node.gradient, std::move(current.gradient));
       node.gradient.own();
     }
@@ -147,7 +143,7 @@ Derived derive(Pending& current, Goal const& goal, std::vector<bool> const& want
 }
 
 /// Adds a gradient to a node's sum.
-void reach(Frontier& pending, NodePointer const& node, Tensor gradient) {
+void reach(Frontier& pending, std::shared_ptr<Node> const& node, Tensor gradient) {
   Pending& entry = pending[node->sequence];
   if (!entry.node) entry.node = node;
   accumulate(entry.gradient, std::move(gradient));
@@ -204,8 +200,9 @@ std::unordered_set<Node const*> leading_to(std::vector<Tensor> const& outputs, G
   return leading;
 }
 
-std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> outputs, std::vector<Tensor> seeds, Goal& goal,
-                                 bool create_graph) {
+std::vector<Tensor> gradients_of(std::vector<Tensor> const& inputs, std::vector<Tensor> outputs, std::vector<Tensor> seeds,
+                                 bool ends_at_inputs, bool create_graph) {
+  Goal goal{.ends_at_chosen = ends_at_inputs};
   for (Tensor const& input : inputs) goal.chosen.emplace(input.node().get(), Tensor());
   auto const leading = leading_to(outputs, goal);
   goal.leads_to_chosen = &leading;
@@ -232,7 +229,7 @@ Tensor point_at(char const* function, Tensor const& x) {
 
 void backward(Tensor const& output, Tensor const& seed, bool keep_graph) {
   if (!output.node()) throw Error("backward: the tensor was not made from anything that requires a gradient");
-  Goal goal{.consume = !keep_graph, .into_leaves = true};
+  Goal goal{.consume = !keep_graph};
   NoGrad const no_grad;
   walk({output}, {seed_for(output, seed, "backward")}, goal);
 }
@@ -248,11 +245,7 @@ std::vector<Tensor> grad(std::vector<Tensor> outputs, std::vector<Tensor> const&
   for (Tensor const& input : inputs) {
     if (!input.node()) throw Error("grad: an input does not require a gradient");
   }
-  std::vector<Tensor> gradients;
-  {
-    Goal goal;
-    gradients = gradients_of(inputs, std::move(outputs), std::move(starts), goal, create_graph);
-  }
+  std::vector<Tensor> gradients = gradients_of(inputs, std::move(outputs), std::move(starts), false, create_graph);
   if (!create_graph)
     for (Tensor& gradient : gradients) gradient.own();
   return gradients;
@@ -264,9 +257,7 @@ Tensor grad(Tensor const& output, Tensor const& input, bool create_graph) {
 
 std::vector<Tensor> grad_within(std::vector<Tensor> outputs, std::vector<Tensor> const& inputs, std::vector<Tensor> seeds,
                                 bool create_graph) {
-  Goal goal;
-  goal.ends_at_chosen = true;
-  return gradients_of(inputs, std::move(outputs), std::move(seeds), goal, create_graph);
+  return gradients_of(inputs, std::move(outputs), std::move(seeds), true, create_graph);
 }
 
 Tensor hessian_vector_product(std::function<Tensor(Tensor const&)> const& f, Tensor const& x, Tensor const& v) {

@@ -28,7 +28,4 @@ CheckResult gradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs
 CheckResult gradgradcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-6, double step = 1e-3,
                           Index max_elements = std::numeric_limits<Index>::max());
 
-/// Compares jvp of f by each real input, along a random direction, with fourth-order central differences of f: every element of y.
-CheckResult jvpcheck(TensorFunction const& f, std::vector<Tensor> const& inputs, double tolerance = 1e-7, double step = 1e-3);
-
 }  // namespace heed

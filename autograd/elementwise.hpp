@@ -6,18 +6,11 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/tensor.hpp"
 
-/// An elementwise operation is its formula and its derivative's, each a generic lambda. Called with xsimd batches, the lambda is the body
-/// of one vectorised loop; called with Tensors, it builds a graph, so that derivatives of any order exist. Temporaries in a formula work in
-/// both cases.
+/// An elementwise operation is its formula and its derivative's, each a generic lambda (example: autograd/README.md). Called with xsimd
+/// batches, the lambda is the body of one vectorised loop; called with Tensors, it builds a graph, so that derivatives of any order exist.
+/// Temporaries in a formula work in both cases.
 ///
-///     Tensor softsign(Tensor const& x) {  // y = x/(1 + |x|)
-///       return elementwise<Uses::input>(
-///           "softsign", x, [](auto v) { return v / (1 + abs(v)); },
-///           [](auto dy, auto v) { auto const below = 1 + abs(v); return dy / (below * below); });
-///     }
-///
-/// This header includes xsimd (1 s of compile time, unless precompiled; 0.2 s per operation). Loops use the vector width that the including
-/// file is compiled for.
+/// This header includes xsimd (1 s of compile time, unless precompiled; 0.2 s per operation). Loops have the including file's vector width.
 namespace heed {
 
 /// c in x's type, for formulas: `like(0.5, x)`. Integer literals do not need it.

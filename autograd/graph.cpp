@@ -123,7 +123,6 @@ Tensor record(char const* operation, std::vector<Tensor> inputs, Tensor value, K
   node->output.watch();
   node->rule = std::move(rule);
   node->adds = keep.sum;
-  node->rule_given = true;
   value.set_node(std::move(node));
   return value;
 }

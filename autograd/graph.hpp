@@ -88,8 +88,7 @@ struct BackwardContext {
   Tensor* into = nullptr;
 
   Tensor const& x(std::size_t i = 0) const { return inputs[i]; }
-  /// Whether input i's array will not be read again, because the walk frees the graph and nothing else holds the array: the gradient may
-  /// overwrite it.
+  /// Whether the gradient may overwrite input i's array: the walk frees the graph, and nothing else holds it.
   bool may_reuse(std::size_t i) const { return inputs[i].sole_owner(); }
   bool may_reuse_dy() const { return dy.sole_owner(); }
   bool wants(std::size_t i) const { return wanted[i]; }
@@ -111,9 +110,8 @@ inline constexpr Keep keep_nothing{};
 inline constexpr Keep keep_inputs{.inputs = all_inputs};
 inline constexpr Keep keep_output{.output = true};
 
-/// Whether record() has anything to do for an operation on these inputs: one of them requires a gradient and recording is on, or values are
-/// checked. Operations used in decoding ask this first: collecting what a node would hold takes a third of the time per token that is not
-/// spent in matrix products.
+/// Whether record() has anything to do for these inputs: one requires a gradient and recording is on, or values are checked. Operations of
+/// decoding ask first: collecting what a node would hold takes a third of a token's time outside of matrix products.
 template <class... X>
 bool records(X const&... inputs) {
   return anomaly_mode() || (recording() && (inputs.requires_grad() || ...));

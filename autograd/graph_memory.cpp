@@ -1,5 +1,4 @@
-// Operations that keep no intermediate results: those computed by kernels, with a reference for the derivatives that no kernel has;
-// checkpoint() and by_rows(), which are their own references.
+// Operations that keep no intermediate results: by kernels, with a reference for further derivatives, or by checkpoint() and by_rows().
 
 #include "autograd/graph_memory.hpp"
 
@@ -9,10 +8,8 @@
 #include <unordered_set>
 #include <utility>
 
-#include "autograd/kernels/dispatch.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/elementwise.hpp"
-#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 
 namespace heed {
@@ -118,10 +115,10 @@ struct ChunkLayout {
 };
 
 Index rows_of(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)).elements(); }
-Index rows_at_once(Tensor const& x) { return std::max<Index>(1, by_rows_elements / std::max<Index>(x.size(-1), 1)); }
 /// For as many arrays as `arrays`: the first, x, is cut by rows, the others are whole.
 ChunkLayout first_by_rows(Tensor const& x, std::size_t arrays) {
-  ChunkLayout layout{rows_of(x), rows_at_once(x), std::vector<bool>(arrays)};
+  Index const at_once = std::max<Index>(1, by_rows_elements / std::max<Index>(x.size(-1), 1));
+  ChunkLayout layout{rows_of(x), at_once, std::vector<bool>(arrays)};
   layout.by_rows[0] = true;
   return layout;
 }
@@ -139,13 +136,7 @@ void in_chunks(F const& f, ChunkLayout const& layout, std::vector<Tensor> const&
     for (std::size_t i = 0; i < arrays.size(); ++i) {
       if (!gradients[i].defined()) continue;
       Tensor part = layout.chunk(gradients[i], i, first);
-      if (!layout.by_rows[i]) {
-        kernels::add_in_place(part, found[i]);
-        continue;
-      }
-      kernels::with_real(part.dtype(), [&](auto type) {
-        std::ranges::copy(found[i].data<decltype(type)>(), part.mutable_data<decltype(type)>().begin());
-      });
+      layout.by_rows[i] ? copy_elements(found[i], part) : kernels::add_in_place(part, found[i]);
     }
   }
 }

@@ -14,10 +14,9 @@ namespace heed {
 /// derivative, which keeps no intermediate results either.
 Tensor checkpoint(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 
-/// f(inputs), where row r of the result depends on row r of inputs[0] only, and the other inputs are shared by all rows. The value and its
-/// derivatives are computed some rows at a time, so that the intermediate results of f are held for about 2¹⁵ elements of inputs[0] only. f
-/// is a pure function of its inputs, holds no other tensor that wants a gradient, and takes any number of rows; it runs once more for each
-/// order of derivative.
+/// f(inputs), where row r of the result depends on row r of inputs[0] only, and all rows share the other inputs. The value and its
+/// derivatives are computed some rows at a time: intermediate results of f are held for about 2¹⁵ elements of inputs[0]. f is a pure
+/// function, holds no tensor that wants a gradient, and takes any number of rows; each order of derivative runs it again.
 Tensor by_rows(std::function<Tensor(std::vector<Tensor> const&)> const& f, std::vector<Tensor> const& inputs);
 inline constexpr Index by_rows_elements = Index{1} << 15;
 
@@ -39,8 +38,7 @@ using SecondRule = std::function<std::vector<Tensor>(BackwardContext const& step
 Tensor record_fused(char const* operation, std::vector<Tensor> inputs, Tensor value, Keep keep, Rule kernel,
                     std::function<Tensor(std::vector<Tensor> const&)> reference, SecondRule second = {});
 
-/// Some rows of a function that by_rows() could compute, or their sum: inputs[0] has rows `first` … of the whole first input, the other
-/// inputs are complete.
+/// Some rows of a function that by_rows() could compute, or their sum: inputs[0] has rows `first` … of the first input, the others all.
 using SomeRows = std::function<Tensor(std::vector<Tensor> const& inputs, Index first)>;
 /// A SecondRule for such a function, which holds intermediate results for `at_once` rows [rows, n] at a time (0: for about 2¹⁵ elements).
 /// dy has the same rows, or is one number.
@@ -49,8 +47,7 @@ std::vector<Tensor> second_by_rows(SomeRows const& of, BackwardContext const& st
 /// An operation's value again from its inputs, bit for bit.
 using Recompute = std::function<Tensor(std::vector<Tensor> const& inputs)>;
 
-/// A derivative that was computed from dy, with 0 where it is NaN and dy is 0: elements that were not chosen (by where, maximum, clamp …)
-/// have the gradient 0, not 0 · ∞.
+/// A derivative computed from dy, with 0 where it is NaN and dy is 0: what where, maximum, clamp … did not choose has 0, not 0 · ∞.
 Tensor zero_where_unused(Tensor const& dy, Tensor const& derivative);
 
 /// The derivative of an elementwise operation as an operation itself, value = derivative(dy, x): its own derivatives are those of the
@@ -58,9 +55,8 @@ Tensor zero_where_unused(Tensor const& dy, Tensor const& derivative);
 Tensor record_derivative(char const* operation, Tensor const& dy, Tensor const& x, Tensor value,
                          std::function<Tensor(Tensor const& dy, Tensor const& x)> derivative);
 
-/// Marks `value` as cheaper to recompute than to keep, if it is of recompute_bytes() or more: operations that use it do not hold it for
-/// their derivative, but have it recomputed in the backward walk. For what is one pass over inputs that are kept anyway (norms,
-/// activations).
+/// Marks `value` as cheaper to recompute than to keep, from recompute_bytes() on: operations that use it have it recomputed in the backward
+/// walk instead of holding it. For what is one pass over inputs that are kept anyway (norms, activations).
 Tensor recomputable(Tensor value, Recompute recompute);
 /// From how many bytes on; 2 MiB unless set: less stays in the processor's cache, where keeping costs nothing.
 Index recompute_bytes();

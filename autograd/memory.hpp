@@ -48,7 +48,6 @@ class Buffer {
   }
   ~Buffer() { release(); }
 
-  explicit operator bool() const { return block_ != nullptr; }
   std::byte* data() const;
   /// Whether this is the only reference; false for memory outside the pool.
   bool sole_owner() const;
@@ -75,8 +74,7 @@ class Buffer {
   Block* block_ = nullptr;
 };
 
-/// While it lives, an allocation that would raise live bytes above `max_live` throws Error; memory_use().peak then has the number it would
-/// have been.
+/// While it lives, an allocation that would raise live bytes above `max_live` throws Error; memory_use().peak then has that number.
 class MemoryLimit {
  public:
   explicit MemoryLimit(Index max_live);

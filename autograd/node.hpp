@@ -19,7 +19,7 @@ class Node {
   Node(Node const&) = delete;
   Node& operator=(Node const&) = delete;
 
-  bool is_leaf() const { return !rule_given; }
+  bool is_leaf() const { return !rule && !consumed; }
   bool recomputes(std::size_t input) const { return input < recomputed.size() && recomputed[input]; }
   /// Drops rule, inputs and output, as backward() does with visited nodes.
   void consume();
@@ -35,15 +35,13 @@ class Node {
   std::vector<bool> absent;      ///< per input: it was not there; empty: all were
   Index depth = 1;               ///< number of sequential operations that it stands for: a scan's time steps
   bool adds = false;             ///< the rule adds to BackwardContext::into
-  bool rule_given = false;
   bool consumed = false;
   bool frozen = false;  ///< of a leaf: treated as a constant for now
   Tensor gradient;      ///< of a leaf: accumulated by backward()
   std::vector<std::function<Tensor(Tensor const&)>> hooks;
 };
 
-/// A graph's nodes behind these outputs, the oldest first: inputs before the operations that use them. Ends at the nodes in `ends`, if
-/// given.
+/// A graph's nodes behind these outputs, the oldest first: inputs before operations that use them. Ends at those in `ends`, if given.
 std::map<std::uint64_t, Node const*> nodes_behind(std::vector<Tensor> const& outputs,
                                                   std::unordered_map<Node const*, Tensor> const* ends = nullptr);
 
@@ -53,8 +51,7 @@ void require_alike(char const* function, char const* what, Tensor const& given, 
 /// "tanh in blocks.0.mlp".
 std::string describe(Node const& node);
 
-/// Throws Error, naming the operation and the input or its result, if an array that the node keeps was written to since: its rule would
-/// give wrong gradients.
+/// Throws Error, naming the operation and its input or result, if an array that the node keeps and its rule needs was written to since.
 void require_unwritten(Node const& node);
 
 /// The array of a tensor that was not kept, recomputed after those it depends on; each is recomputed once and kept by its node until that

@@ -1,7 +1,6 @@
 // The pool, with work stealing. Each thread starts with its own pieces, the same in every region of this shape, so that its caches hold
 // their data, and then steals from the ends of the others': a worker that is preempted by another process delays nobody. Workers spin
-// before they sleep, because the regions of a training step are microseconds apart, but only briefly, to leave the cores to other
-// processes.
+// before they sleep, since a training step's regions are microseconds apart, but briefly, to leave the cores to other processes.
 
 #include "autograd/parallel.hpp"
 

@@ -4,8 +4,7 @@
 
 namespace heed {
 
-// Any thread may begin a parallel region. The pool serves one of them at a time; a region that another thread begins meanwhile runs on that
-// thread alone, with the same bits.
+// Any thread may begin a parallel region. The pool serves one at a time; one begun meanwhile runs on its thread alone, with the same bits.
 
 /// Sets the number of threads of the engine's one pool; all cores unless set (`--threads`). The matrix library runs single-threaded:
 /// splitting products by rows over this pool beats its own threading on the shapes of attention. Throws Error if the system cannot start
@@ -23,10 +22,28 @@ enum class Cut {
          ///< not depend on which thread does what
 };
 
+namespace detail {
+using SweepBody = void (*)(void const* context, Index sweep, Index begin, Index end);
+void run_in_parallel(Index sweeps, Index n, Index piece, SweepBody body, void const* context);
+bool worth_waking(double nanoseconds);
+/// Elements per piece, a multiple of align.
+Index whole_piece(Index n, Index align);
+Index fine_piece(Index n, double cost, Index align);
+}  // namespace detail
+
 /// Runs body(begin, end) over [0, n) in parallel; inline if n elements of `cost` nanoseconds each are too little work to wake the pool
 /// (about 5 µs), or inside another parallel region. `align`: pieces begin at multiples of it.
 template <class Body>
-void parallel_for(Index n, double cost, Body const& body, Index align = 1, Cut cut = Cut::whole);
+void parallel_for(Index n, double cost, Body const& body, Index align = 1, Cut cut = Cut::whole) {
+  if (n <= 0) return;
+  if (n <= align || !detail::worth_waking(static_cast<double>(n) * cost)) {
+    body(Index{0}, n);
+    return;
+  }
+  detail::run_in_parallel(
+      1, n, cut == Cut::fine ? detail::fine_piece(n, cost, align) : detail::whole_piece(n, align),
+      [](void const* context, Index, Index begin, Index end) { (*static_cast<Body const*>(context))(begin, end); }, &body);
+}
 
 /// Runs body(i) for every i of [0, n) in parallel, in fine pieces unless `cut` is whole.
 template <class Body>
@@ -41,30 +58,6 @@ void parallel_each(Index n, double cost, Body const& body, Cut cut = Cut::fine) 
 
 /// Runs body(sweep, begin, end) over [0, n) for each of `sweeps`, in fine pieces of a multiple of `align`. A piece of a sweep begins when
 /// the same piece of the previous sweep is done, whether or not the others are.
-template <class Body>
-void parallel_sweeps(Index sweeps, Index n, double cost, Body const& body, Index align);
-
-namespace detail {
-using SweepBody = void (*)(void const* context, Index sweep, Index begin, Index end);
-void run_in_parallel(Index sweeps, Index n, Index piece, SweepBody body, void const* context);
-bool worth_waking(double nanoseconds);
-/// Elements per piece, a multiple of align.
-Index whole_piece(Index n, Index align);
-Index fine_piece(Index n, double cost, Index align);
-}  // namespace detail
-
-template <class Body>
-void parallel_for(Index n, double cost, Body const& body, Index align, Cut cut) {
-  if (n <= 0) return;
-  if (n <= align || !detail::worth_waking(static_cast<double>(n) * cost)) {
-    body(Index{0}, n);
-    return;
-  }
-  detail::run_in_parallel(
-      1, n, cut == Cut::fine ? detail::fine_piece(n, cost, align) : detail::whole_piece(n, align),
-      [](void const* context, Index, Index begin, Index end) { (*static_cast<Body const*>(context))(begin, end); }, &body);
-}
-
 template <class Body>
 void parallel_sweeps(Index sweeps, Index n, double cost, Body const& body, Index align) {
   if (n <= 0) return;

@@ -38,9 +38,6 @@ std::uint64_t derive(std::uint64_t key, std::string_view name) {
   return mix(hash);
 }
 
-/// Two words as one of 64 bits.
-std::uint64_t joined(std::uint32_t low, std::uint32_t high) { return std::uint64_t{high} << 32 | low; }
-
 double unit(std::uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 constexpr std::size_t together = 16;
@@ -115,7 +112,7 @@ Stream Stream::child(std::uint64_t index) const { return Stream(mix(key_ + 0x9e3
 
 std::uint64_t Stream::bits(std::uint64_t i) const {
   auto const block = block_of(key_, i);
-  return joined(block[0], block[1]);
+  return std::uint64_t{block[1]} << 32 | block[0];
 }
 
 void Stream::bits(std::uint64_t first, std::span<std::uint64_t> out) const {

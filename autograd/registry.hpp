@@ -64,8 +64,7 @@ class Registry {
   }
 };
 
-/// Registers a kind, and what it declares in turn (declare()). Put `Declared<ScoreKind> const dot_score{{"dot", …}};` beside its
-/// definition; no other file needs to change.
+/// Registers a kind, and what it declares in turn (declare()): `Declared<ScoreKind> const dot_score{{"dot", …}};` beside its definition.
 template <class Kind>
 struct Declared {
   explicit Declared(Kind kind) {

@@ -1,7 +1,5 @@
 #include "autograd/shape.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -34,8 +32,6 @@ void Shape::append(Index extent) {
   if (extent < 0) throw Error(fmt::format("a shape cannot have the extent {}", extent));
   extents_[rank_++] = extent;
 }
-
-bool operator==(Shape const& a, Shape const& b) { return std::ranges::equal(a, b); }
 
 std::string to_string(Shape const& shape) { return fmt::format("[{}]", fmt::join(shape.begin(), shape.end(), ", ")); }
 

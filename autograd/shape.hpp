@@ -32,7 +32,7 @@ class Shape {
   Index const* begin() const { return extents_.data(); }
   Index const* end() const { return extents_.data() + rank_; }
   operator std::span<Index const>() const { return {extents_.data(), rank_}; }
-  friend bool operator==(Shape const& a, Shape const& b);
+  friend bool operator==(Shape const& a, Shape const& b) = default;
 
  private:
   std::array<Index, max_rank> extents_{};

@@ -18,17 +18,23 @@ namespace heed {
 
 namespace {
 
-/// A tensor whose element i is f(i), made in double precision.
-template <class F>
-Tensor generated(Shape const& shape, DType dtype, double cost, F const& f) {
+/// A new tensor, filled by fill(out, begin, end) for stretches of its elements, on the pool.
+template <class Fill>
+Tensor filled(Shape const& shape, DType dtype, double cost, Fill const& fill) {
   Tensor result(shape, dtype);
   kernels::with_any(dtype, [&]<class T>(T) {
     T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), cost, [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
-    });
+    parallel_for(result.elements(), cost, [&](Index begin, Index end) { fill(out, begin, end); });
   });
   return result;
+}
+
+/// A tensor whose element i is f(i).
+template <class F>
+Tensor generated(Shape const& shape, DType dtype, F const& f) {
+  return filled(shape, dtype, 1, [&]<class T>(T* out, Index begin, Index end) {
+    for (Index i = begin; i < end; ++i) out[i] = static_cast<T>(f(i));
+  });
 }
 
 void check_count(std::size_t values, Shape const& shape) {
@@ -36,43 +42,31 @@ void check_count(std::size_t values, Shape const& shape) {
     throw Error(fmt::format("tensor: {} values do not fill the shape {}", values, to_string(shape)));
 }
 
-/// Draws from [low, high) of a type's numbers: rounding neither reaches `high` nor falls below `low`.
+/// The number of a type at u in [0, 1) of [low, high): rounding neither reaches `high` nor falls below `low`.
 template <class T>
-class ByteRange {
- public:
-  ByteRange(double low, double high) : low_(low), high_(high), first_(static_cast<T>(low)), last_(static_cast<T>(high)) {
-    if constexpr (std::is_floating_point_v<T>) {
-      if (static_cast<double>(first_) < low) first_ = std::nextafter(first_, std::numeric_limits<T>::infinity());
-      if (static_cast<double>(last_) >= high) last_ = std::nextafter(last_, -std::numeric_limits<T>::infinity());
-      last_ = std::max(first_, last_);
-    }
+auto number_between(double low, double high) {
+  [[maybe_unused]] T first = static_cast<T>(low), last = static_cast<T>(high);
+  if constexpr (std::is_floating_point_v<T>) {
+    if (static_cast<double>(first) < low) first = std::nextafter(first, std::numeric_limits<T>::infinity());
+    if (static_cast<double>(last) >= high) last = std::nextafter(last, -std::numeric_limits<T>::infinity());
+    last = std::max(first, last);
   }
-  /// The number at u in [0, 1).
-  T at(double u) const {
-    double const width = high_ - low_, x = std::isfinite(width) ? low_ + width * u : low_ * (1 - u) + high_ * u;
-    if constexpr (!std::is_floating_point_v<T>) return static_cast<T>(x);
-    return std::clamp(static_cast<T>(x), first_, last_);
-  }
-
- private:
-  double low_, high_;
-  T first_, last_;
-};
+  return [=](double u) {
+    double const width = high - low, x = std::isfinite(width) ? low + width * u : low * (1 - u) + high * u;
+    if constexpr (std::is_floating_point_v<T>)
+      return std::clamp(static_cast<T>(x), first, last);
+    else
+      return static_cast<T>(x);
+  };
+}
 
 }  // namespace
 
 std::size_t bytes_of(DType dtype) { return dtype == DType::float32 ? 4 : 8; }
 
 std::string to_string(DType dtype) {
-  switch (dtype) {
-    case DType::float32:
-      return "float32";
-    case DType::float64:
-      return "float64";
-    case DType::int64:
-      return "int64";
-  }
-  return "unknown";
+  static constexpr std::array names{"float32", "float64", "int64"};
+  return at(names, dtype);
 }
 
 Tensor::Tensor(Shape const& shape, DType dtype)
@@ -102,12 +96,12 @@ Tensor Tensor::full(Shape const& shape, double value, DType dtype) {
 }
 
 Tensor Tensor::arange(Index n, DType dtype) {
-  return generated({n}, dtype, 1, [](Index i) { return i; });
+  return generated({n}, dtype, [](Index i) { return i; });
 }
 
 Tensor Tensor::of(std::vector<double> const& values, Shape const& shape, DType dtype) {
   check_count(values.size(), shape);
-  return generated(shape, dtype, 1, [&](Index i) { return heed::at(values, i); });
+  return generated(shape, dtype, [&](Index i) { return heed::at(values, i); });
 }
 
 Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
@@ -118,32 +112,22 @@ Tensor Tensor::of(std::vector<Index> const& values, Shape const& shape) {
 }
 
 Tensor Tensor::normal(Shape const& shape, Stream const& stream, DType dtype) {
-  Tensor result(shape, dtype);
-  kernels::with_any(dtype, [&]<class T>(T) {
-    T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), 5, [&](Index begin, Index end) {
-      std::array<double, 256> some;
-      for (auto i = begin; i < end; i += static_cast<Index>(some.size())) {
-        std::span const values(some.data(), std::min(some.size(), static_cast<std::size_t>(end - i)));
-        stream.normals(static_cast<std::uint64_t>(i), values);
-        std::ranges::transform(values, out + i, [](double value) { return static_cast<T>(value); });
-      }
-    });
+  return filled(shape, dtype, 5, [&]<class T>(T* out, Index begin, Index end) {
+    std::array<double, 256> some;
+    for (auto i = begin; i < end; i += static_cast<Index>(some.size())) {
+      std::span const values(some.data(), std::min(some.size(), static_cast<std::size_t>(end - i)));
+      stream.normals(static_cast<std::uint64_t>(i), values);
+      std::ranges::transform(values, out + i, [](double value) { return static_cast<T>(value); });
+    }
   });
-  return result;
 }
 
 Tensor Tensor::uniform(Shape const& shape, Stream const& stream, DType dtype, double low, double high) {
   if (!(low <= high)) throw Error(fmt::format("uniform: the lower end {} is above the upper end {}", low, high));
-  Tensor result(shape, dtype);
-  kernels::with_any(dtype, [&]<class T>(T) {
-    ByteRange<T> const range(low, high);
-    T* const out = result.mutable_data<T>().data();
-    parallel_for(result.elements(), 15, [&](Index begin, Index end) {
-      for (Index i = begin; i < end; ++i) out[i] = range.at(stream.uniform(static_cast<std::uint64_t>(i)));
-    });
+  return filled(shape, dtype, 15, [&]<class T>(T* out, Index begin, Index end) {
+    auto const number = number_between<T>(low, high);
+    for (Index i = begin; i < end; ++i) out[i] = number(stream.uniform(static_cast<std::uint64_t>(i)));
   });
-  return result;
 }
 
 template <class T>
@@ -171,9 +155,7 @@ template std::span<Index> Tensor::mutable_data();
 
 double Tensor::at(Index index) const {
   if (index < 0 || index >= elements()) throw Error(fmt::format("tensor: element {} of a tensor {}", index, to_string(shape_)));
-  double result = 0;
-  kernels::with_any(dtype_, [&](auto type) { result = static_cast<double>(heed::at(data<decltype(type)>(), index)); });
-  return result;
+  return kernels::with_any(dtype_, [&](auto type) { return static_cast<double>(heed::at(data<decltype(type)>(), index)); });
 }
 
 double Tensor::item() const {
@@ -182,11 +164,10 @@ double Tensor::item() const {
 }
 
 std::vector<double> Tensor::to_vector() const {
-  std::vector<double> values;
-  kernels::with_any(dtype_, [&](auto type) {
-    for (auto const element : data<decltype(type)>()) values.push_back(static_cast<double>(element));
+  return kernels::with_any(dtype_, [&](auto type) {
+    auto const elements = data<decltype(type)>();
+    return std::vector<double>(elements.begin(), elements.end());
   });
-  return values;
 }
 
 Tensor Tensor::detach() const {

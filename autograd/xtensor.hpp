@@ -67,8 +67,7 @@ Tensor at_elements_of(X const& x, std::shared_ptr<void> owner) {
 
 }  // namespace detail
 
-/// A container's array (xt::xarray or xt::xtensor of float, double or Index) as a Tensor, which takes ownership: no copy. Throws
-/// Error if it is not in row-major order.
+/// A container (xt::xarray or xt::xtensor of float, double or Index) as a Tensor, which owns it: no copy. Throws Error if not row-major.
 template <class X>
 requires(!std::is_lvalue_reference_v<X>) Tensor from_xtensor(X&& array) {
   auto const owner = std::make_shared<X>(std::move(array));

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
 #include "autograd/random.hpp"
 #include "tests/difference.hpp"
 #include "tests/engine.hpp"
@@ -13,6 +17,29 @@ namespace heed::test {
 using Tensors = std::vector<Tensor>;
 
 inline void check_ok(CheckResult const& result) { CHECK_MESSAGE(result.ok, result.message); }
+
+/// Compares jvp of f by each real input, along a random direction, with fourth-order central differences of f: every element of y.
+inline void check_jvp(TensorFunction const& f, Tensors const& inputs) {
+  constexpr double tolerance = 1e-7, step = 1e-3;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype() == DType::int64) continue;
+    Tensor const v = Tensor::normal(inputs[i].shape(), Stream(7, "jvpcheck"), DType::float64);
+    auto const of = [&](Tensor const& x) {
+      Tensors moved = inputs;
+      moved[i] = x;
+      return f(moved);
+    };
+    Tensor const along = jvp(of, inputs[i], v);
+    NoGrad const no_grad;
+    auto const apart = [&](double shift) { return of(inputs[i] + scale(v, shift)) - of(inputs[i] - scale(v, shift)); };
+    Tensor const expected = scale(scale(apart(step), 8) - apart(2 * step), 1 / (12 * step));
+    for (Index j = 0; j < expected.elements(); ++j) {
+      double const error = std::abs(along.at(j) - expected.at(j)) / std::max(1.0, std::abs(expected.at(j)));
+      CHECK_MESSAGE(error <= tolerance,
+                    "along input " << i << ", element " << j << ": jvp " << along.at(j) << ", finite difference " << expected.at(j));
+    }
+  }
+}
 
 /// Random numbers of the shapes and types of these results.
 inline Tensors projection(Tensors const& results) {

@@ -5,15 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "autograd/attention/additive_kernel.hpp"
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/kernel.hpp"
-#include "autograd/attention/pair_formula.hpp"
 #include "autograd/attention/row_statistics.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/index.hpp"
-#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
 
 namespace heed {
 
@@ -43,21 +41,8 @@ Tensor relative_bias(Tensor const& relative, Index queries, Index keys) {
 
 namespace {
 
-struct AdditiveSum : PairSum {
-  std::unique_ptr<kernels::HeadSum<float>> of_head(kernels::PairRows<float> const& rows) const override {
-    return std::make_unique<kernels::AdditiveHead<float>>(rows);
-  }
-  std::unique_ptr<kernels::HeadSum<double>> of_head(kernels::PairRows<double> const& rows) const override {
-    return std::make_unique<kernels::AdditiveHead<double>>(rows);
-  }
-  Tensor composed(Tensor const& query, Tensor const& key, Tensor const& weight) const override {
-    Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
-    return squeeze(matmul(hidden, reshape(weight, {weight.size(0), 1, weight.size(1), 1})), -1);
-  }
-};
-
 kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs const& in) {
-  for (Tensor const* const x : in.all())
+  for (Tensor const* const x : pointers_to(in))
     if (x->defined()) require_same_real("attention", in.query, *x);
   kernels::AttentionCall const call{extents_of(in, form.heads, form.groups()), form, in};
   for (Tensor const& lengths : {form.visibility.lengths, form.visibility.query_lengths}) {
@@ -94,11 +79,11 @@ kernels::AttentionCall checked_call(AttentionForm const& form, AttentionInputs c
 
 /// The arrays as the inputs of an operation, and back.
 std::vector<Tensor> tensors_of(AttentionInputs const& all) {
-  return mapped(all.all(), [](Tensor const* x) { return *x; });
+  return mapped(pointers_to(all), [](Tensor const* x) { return *x; });
 }
 AttentionInputs attention_inputs(std::vector<Tensor> const& tensors) {
   AttentionInputs all;
-  for (std::size_t i = 0; i < all.count; ++i) *all.all()[i] = tensors[i];
+  for (std::size_t i = 0; i < all.count; ++i) *pointers_to(all)[i] = tensors[i];
   return all;
 }
 
@@ -117,14 +102,8 @@ Tensor near_bias(Tensor const& near, Index offset, Index keys) {
   for (Index i = offset; i < offset + queries; ++i) {
     for (Index j = 0; j < keys; ++j) row.push_back(std::clamp(j - i, -reach, reach) + reach);
   }
-  std::vector<Index> index;
-  for (Index copy = 0; copy < batch * heads; ++copy) index.insert(index.end(), row.begin(), row.end());
-  return gather(permute(near, {0, 2, 1, 3}), -1, Tensor::of(index, {batch, heads, queries, keys}));
-}
-
-std::shared_ptr<PairSum const> additive_sum() {
-  static auto const instance = std::make_shared<AdditiveSum>();
-  return instance;
+  Tensor const index = expand(Tensor::of(row, {1, 1, queries, keys}), {batch, heads, queries, keys});
+  return gather(permute(near, {0, 2, 1, 3}), -1, index);
 }
 
 Tensor gaussian_around(Tensor const& centres, double deviation, Index keys) {

@@ -17,8 +17,7 @@ class BlockOfRows {
   /// `tile`: keys of a tile; `halves`: whether pairs that by_rows() leaves out may hold anything.
   BlockOfRows(Index tile, bool halves) : tile_(std::max<Index>(tile, 1)), halves_(halves) {}
 
-  /// Starts the rows first … first + rows − 1, of which row i sees range(i); all_ becomes the union of their ranges; an empty range starts
-  /// where the union does.
+  /// Starts rows first … first + rows − 1, row i seeing range(i); all_ becomes the union of their ranges, where empty ones start too.
   template <class Range>
   void begin(Index first, Index rows, Index keys, Range const& range) {
     first_ = first;

@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "autograd/attention/attention.hpp"
-#include "autograd/attention/hard_read.hpp"
 #include "autograd/attention/inputs.hpp"
 #include "autograd/attention/pairs.hpp"
 
@@ -76,14 +75,12 @@ Tensor near_bias(Tensor const& near, Index offset, Index keys);
 /// f = w tanh(q + k), with one exponential per query and per key (Bahdanau et al. 2015).
 std::shared_ptr<PairSum const> additive_sum();
 
-/// Second derivatives of fused attention: the derivatives of Σ u·g over its inputs, with g the inputs' gradients for dy, by the inputs and
-/// by dy.
+/// Second derivatives of fused attention: those of Σ u·g over its inputs, g the inputs' gradients for dy, by the inputs and by dy.
 struct AttentionSecond {
   AttentionInputs inputs;
   Tensor dy;
 };
-/// Computed as in attention_reference(), one block of queries at a time, with sums that hold nothing of size [n, m, d] (pair_sums()):
-/// memory per block does not grow with n.
+/// As attention_reference(), a block of queries at a time, with pair_sums(): the memory of a block does not grow with n.
 AttentionSecond attention_second(AttentionForm const& form, AttentionInputs const& inputs, Tensor const& dy, AttentionInputs const& u);
 
 }  // namespace heed

@@ -1,12 +1,9 @@
 // Hard attention as a composition; the kernel: hard_read_kernel.hpp.
 
-#include "autograd/attention/hard_read.hpp"
-
 #include <cmath>
 
 #include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/hard_read_kernel.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
@@ -24,11 +21,9 @@ void for_each_row(HardRead const& hard, Tensor const& weights, Visibility const&
   parallel_each(weights.size(0) * weights.size(1) * queries, cost, each, Cut::whole);
 }
 
-Shape without_last(Tensor const& x) { return Shape(std::span(x.shape().begin(), x.rank() - 1)); }
-
 /// int64 [B, H, n].
 Tensor draw(HardRead const& hard, Tensor const& weights, Visibility const& visibility) {
-  Tensor chosen(without_last(weights), DType::int64);
+  Tensor chosen({weights.size(0), weights.size(1), weights.size(2)}, DType::int64);
   auto const out = chosen.mutable_data<std::int64_t>();
   Index const keys = weights.size(-1);
   kernels::with_real(weights.dtype(), [&](auto type) {
@@ -67,8 +62,7 @@ ReadWeights composed_read(HardRead const& hard, Tensor const& weights, Visibilit
   Tensor const chosen = hard.chosen.defined() ? hard.chosen : draws ? draw(hard, weights.detach(), visibility) : argmax(soft, -1);
   Tensor const reads = greater(sum(weights.detach(), {-1}, true), zero);  // [B, H, n, 1]
   ReadWeights result{one_hot(chosen, weights.size(-1), weights.dtype()) * reads, {}, {}};
-  if (hard.choice == ChosenBy::straight_through || hard.choice == ChosenBy::gumbel)
-    result.read = result.read + (soft - stop_gradient(soft));
+  if (hard.as_if_soft()) result.read = result.read + (soft - stop_gradient(soft));
   if (!hard.scored) return result;
   Tensor const of_none = squeeze(1 - reads, -1) * equal(chosen.to(weights.dtype()), zero);
   result.probability = squeeze(gather(weights, -1, unsqueeze(chosen, -1)), -1) + of_none;

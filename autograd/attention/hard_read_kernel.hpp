@@ -5,7 +5,6 @@
 #include <limits>
 #include <vector>
 
-#include "autograd/attention/hard_read.hpp"
 #include "autograd/attention/head_kernel.hpp"
 #include "autograd/kernels/rows.hpp"
 
@@ -26,8 +25,7 @@ Index drawn(T const* weights, Index count, double u) {
   return last;
 }
 
-/// z_j = (log w_j + g_j)/τ for the keys first … first + count − 1, with g_j = −log(−log u_j) and u_j draw j of the query's stream; −∞ where
-/// w_j = 0.
+/// z_j = (log w_j + g_j)/τ for `count` keys from `first` on, g_j = −log(−log u_j), u_j draw j of the query's stream; −∞ where w_j = 0.
 template <class T>
 void gumbel_logits(T const* weights, Stream const& of_query, Index first, Index count, double temperature, T* z) {
   using V = Lanes<double>;
@@ -62,11 +60,7 @@ class HardRows {
         hard_(*head.c_.form.hard),
         soft_(hard_.choice == HardRead::ChosenBy::gumbel ? static_cast<std::size_t>(head.row_stride_) : 0) {}
 
-  /// Whether the weights' gradients include those of Σ_j w_ij v_j.
-  bool as_if_soft() const { return hard_.choice == HardRead::ChosenBy::straight_through || hard_.choice == HardRead::ChosenBy::gumbel; }
-
-  /// Row i after align(): sets J, and writes the context to `result`; a scored read also writes w_J behind the contexts of all heads, and
-  /// the entropy H numbers after it.
+  /// Row i after align(): sets J, writes the context to `result` and, if scored, w_J behind all heads' contexts, the entropy H numbers on.
   void forward(Index i, T* result, Index* chosen) {
     Index const query = head_.at(head_.first_ + i), count = head_.range_of(i).last - head_.range_of(i).first;
     T const* const w = head_.weighed(i, weighed_);
@@ -88,14 +82,14 @@ class HardRows {
   }
 
   /// From the gradient of row i's result computes those of its weights, dw, and adds those of the values to `dvalues` [m, d_v] of this
-  /// head. If as_if_soft(), dw must hold the gradients of Σ_j w_ij v_j.
+  /// head. If as_if_soft, dw must hold the gradients of Σ_j w_ij v_j.
   void backward(Index i, T const* dresult, T* dw, T* dvalues) {
     KeyRange const s = head_.range_of(i);
     Index const query = head_.at(head_.first_ + i), count = s.last - s.first;
     Index const key = hard_.chosen.template data<std::int64_t>()[row_of(query)];
     T const* const w = head_.weighed(i, weighed_);
     bool const reads = total_row(w, count) > 0;
-    if (reads && as_if_soft())
+    if (reads && hard_.as_if_soft())
       soften(i, w, dw);
     else
       std::fill_n(dw, count, T(0));

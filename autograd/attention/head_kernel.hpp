@@ -150,8 +150,7 @@ class Head : public BlockOfRows {
     begin(first, rows, c_.keys, [&](Index i) { return range(at(i)); });
   }
 
-  /// A head's keys or values, whose first number is *first, by tiles of their columns, [tiles, width, column_stride()]: transposed once
-  /// instead of for every block.
+  /// A head's keys or values from *first on, by tiles of columns, [tiles, width, column_stride()]: transposed once, not for every block.
   Tensor columns_of(Tensor const& x, T const* first, Index stride, Index width) const {
     if (tile_ > tile_keys || c_.queries <= block_rows) return {};
     Tensor columns({(c_.keys + tile_ - 1) / tile_, width, column_stride()}, x.dtype());
@@ -266,17 +265,11 @@ class Head : public BlockOfRows {
   /// The finish's view of row i.
   FinishRow<T> finish_row(Index i, T* scores, T const* sums) const {
     KeyRange const s = range_of(i);
-    Index const query = at(first_ + i);
-    auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first);
-    return {scores,
-            sums,
-            s.last - s.first,
-            shift,
-            std::sqrt(static_cast<double>(c_.width)),
-            in_.of_query != nullptr ? in_.of_query[query] : T(0),
-            in_.of_key != nullptr ? in_.of_key + s.first : nullptr,
-            in_.parameter,
-            in_.parameter != nullptr ? c_.in.parameter.size(1) : 0};
+    Index const query = at(first_ + i), parameters = in_.parameter != nullptr ? c_.in.parameter.size(1) : 0;
+    auto const shift = static_cast<double>(c_.form.visibility.offset + query - s.first), root = std::sqrt(static_cast<double>(c_.width));
+    T const of_query = in_.of_query != nullptr ? in_.of_query[query] : T(0);
+    T const* const of_keys = in_.of_key != nullptr ? in_.of_key + s.first : nullptr;
+    return {scores, sums, s.last - s.first, shift, root, of_query, of_keys, in_.parameter, parameters};
   }
 
   /// Whether the weights are multiplied by factors().

@@ -12,15 +12,9 @@ namespace {
 
 /// The extent of an axis; 1 if unknown.
 Index extent_of(AttentionAxis axis, AttentionExtents const& e) {
-  Index const known[]{e.batch,
-                      e.queries,
-                      e.keys,
-                      e.heads,
-                      e.heads * e.width,
-                      e.groups * e.width,
-                      e.groups * e.value_width,
-                      e.width,
-                      e.queries + e.keys - 1};  // in the order of AttentionAxis
+  auto const& [batch, queries, keys, heads, groups, width, value_width] = e;
+  // In the order of AttentionAxis.
+  Index const known[]{batch, queries, keys, heads, heads * width, groups * width, groups * value_width, width, queries + keys - 1};
   return axis <= AttentionAxis::distances ? heed::at(known, axis) : 1;
 }
 

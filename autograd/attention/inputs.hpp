@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cstddef>
-#include <initializer_list>
+#include <vector>
 
 #include "autograd/tensor.hpp"
 
@@ -25,17 +25,13 @@ struct AttentionArrays {
   X align_of_row = {};            ///< or one a row: [B, H, n]
 
   static constexpr std::size_t count = 14;
-  /// All of them, in the table's order.
-  std::array<X*, count> all() { return pointers(*this); }
-  std::array<X const*, count> all() const { return pointers(*this); }
-
- private:
-  template <class Arrays>
-  static auto pointers(Arrays& a) {
-    return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
-                      &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align,    &a.align_of_row};
-  }
 };
+/// Pointers to all of them, in the table's order.
+template <class Arrays>
+auto pointers_to(Arrays& a) {
+  return std::array{&a.query,    &a.key,  &a.value,  &a.weight,    &a.parameter, &a.of_query, &a.of_key,
+                    &a.relative, &a.near, &a.of_row, &a.of_column, &a.centres,   &a.align,    &a.align_of_row};
+}
 
 /// What fused attention reads; all but the first three may be undefined.
 using AttentionInputs = AttentionArrays<Tensor>;
@@ -65,18 +61,7 @@ enum class AttentionAxis {
 };
 
 /// The axes of an array, outermost first.
-class AttentionAxes {
- public:
-  constexpr AttentionAxes(std::initializer_list<AttentionAxis> axes) {
-    for (AttentionAxis const axis : axes) axes_[rank_++] = axis;
-  }
-  constexpr AttentionAxis const* begin() const { return axes_.data(); }
-  constexpr AttentionAxis const* end() const { return axes_.data() + rank_; }
-
- private:
-  std::array<AttentionAxis, 4> axes_{};
-  std::size_t rank_ = 0;
-};
+using AttentionAxes = std::vector<AttentionAxis>;
 
 struct AttentionArray {
   char const* name;
@@ -85,9 +70,9 @@ struct AttentionArray {
   bool written = false;
 
   /// Whether all sequences share the array: its gradient is summed over sequences.
-  bool shared() const { return *axes.begin() != AttentionAxis::sequences; }
+  bool shared() const { return axes.front() != AttentionAxis::sequences; }
 };
-inline constexpr auto attention_arrays = [] {
+inline auto const attention_arrays = [] {
   using enum AttentionAxis;
   return std::array<AttentionArray, AttentionInputs::count>{{
       {"queries", {sequences, queries, head_widths}, true},
@@ -110,7 +95,7 @@ inline constexpr auto attention_arrays = [] {
 /// Calls body(table row, the X of each of `all`) for every array.
 template <class Body, class... Arrays>
 void each_array(Body const& body, Arrays&... all) {
-  for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *all.all()[i]...);
+  for (std::size_t i = 0; i < attention_arrays.size(); ++i) body(attention_arrays[i], *pointers_to(all)[i]...);
 }
 
 /// The extents of a call with these heads and groups. Throws Error for queries, keys or values of the wrong shape.

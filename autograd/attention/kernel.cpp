@@ -1,6 +1,5 @@
-// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time. A block uses
-// only the union of its rows' ranges of keys. Dropout's mask is never stored: forward and backward draw it, keyed by sequence, head, query
-// and key.
+// Fused attention, forward and backward: scores, mask, window, weights and the weighted sum of one block of queries at a time, over the
+// union of its rows' ranges of keys. Dropout's mask is not stored: both passes draw it, keyed by sequence, head, query and key.
 
 #include "autograd/attention/kernel.hpp"
 
@@ -103,11 +102,10 @@ class HeadBackward {
 
  private:
   /// Whether weights have gradients through all values, and not through the one that was read alone.
-  bool reads_values() const { return !hard_ || hard_->as_if_soft(); }
+  bool reads_values() const { return !hard_ || c_.form.hard->as_if_soft(); }
   static Index first_of(Head<T> const& head) { return head.b_ * head.c_.queries * head.context_stride_ + head.h_ * head.c_.value_width; }
 
-  /// The part of a block that one tile of keys has in the gradients; `dq` [rows, d] and the gradients of the tile's keys and values are
-  /// multiplied by before_query and before.
+  /// A tile's part in a block's gradients; `dq` [rows, d] is multiplied by before_query first, those of its keys and values by `before`.
   void tile(Index first, Index rows, T* kept, T before, T before_query, T* dq) {
     head_.align(kept, true);
     KeyRange const all = head_.all_;
@@ -143,8 +141,7 @@ class HeadBackward {
       std::fill_n(to_.value + j * head_.value_stride_, c_.value_width, T(0));
     }
   }
-  /// The factor on the gradients of keys and values before a block adds to them: 0 if nothing was written yet and the block writes all of
-  /// them.
+  /// The factor on the gradients of keys and values before a block adds to them: 0 if it writes all of them and is the first to write.
   T sum_before(KeyRange all) {
     bool const first = std::exchange(untouched_, false);
     if (first && !head_.sum_ && !hard_ && all.first == 0 && all.last == c_.keys) return 0;
@@ -168,8 +165,7 @@ class HeadBackward {
     read_weights_ = r;
   }
 
-  /// With r = a f, a a row of the align's weights, initially in r, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j −
-  /// p)/σ².
+  /// With r = a f, a row a of the align's weights, at first in r, and f the Gaussian, dropout or both: da = dr f, dp = Σ_j dr r (j − p)/σ².
   void through_factors(Index i, T const* f, T* r, T* d) {
     KeyRange const s = head_.range_of(i);
     T const square = static_cast<T>(c_.form.deviation * c_.form.deviation);

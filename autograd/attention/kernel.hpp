@@ -1,12 +1,10 @@
 #pragma once
 
 #include "autograd/attention/fused_attention.hpp"
-#include "autograd/attention/pairs.hpp"
 
 namespace heed::kernels {
 
-/// The visible keys with |j − centre| ≤ reach; if there are none, the visible key nearest to the centre (the lower of two). Empty only if
-/// no key is visible.
+/// The visible keys with |j − centre| ≤ reach, else the nearest visible one (the lower of two). Empty only if no key is visible.
 KeyRange window_around(double centre, double reach, KeyRange visible);
 
 /// One call of fused attention.

@@ -2,8 +2,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Attention without softmax: a state per head that is decayed, written and read (linear_attention.cpp), its kernel
-/// (linear_kernel.cpp) and its reference (linear_reference.cpp).
+/// Attention without softmax: a state per head that is decayed, written and read (linear_{attention,kernel,reference}.cpp).
 namespace heed {
 
 /// What linear attention reads: H heads, keys of width d, values of width e.
@@ -30,9 +29,8 @@ struct LinearResult {
 };
 
 /// In chunks of a fixed number of tokens, by products within a chunk and by the state between chunks: time linear in T; of the states only
-/// those between chunks are kept for the derivative. The bits of o_t depend on the tokens up to t alone, not on T or the number of threads
-/// (Katharopoulos et al. 2020; the delta rule: Schlag et al. 2021; in chunks: Yang et al. 2024; decays of it: Yang et al. 2025). Throws
-/// Error if the shapes do not fit.
+/// those between chunks are kept for the derivative. The bits of o_t depend on the tokens up to t alone, not on T or threads (Katharopoulos
+/// et al. 2020; delta rule: Schlag et al. 2021; in chunks: Yang et al. 2024; with decays: Yang et al. 2025). Throws Error for wrong shapes.
 LinearResult linear_attention(LinearForm const& form, LinearInputs const& inputs, bool wants_state = false);
 
 /// The same composed of simple operations, token by token.

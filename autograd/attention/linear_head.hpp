@@ -15,8 +15,7 @@
 ///
 /// A chunk's decays are products of the tokens' own, never quotients of cumulated ones: nothing overflows, and a strong decay leaves those
 /// around it as they are. With a decay per entry of the keys, M consists of blocks: products of readers decayed from their block's start
-/// and keys decayed to it, and, on the diagonal, pair by pair. The last chunk is padded with zero rows, so that all products have one
-/// shape.
+/// and keys decayed to it, and, on the diagonal, pair by pair. Zero rows pad the last chunk: all products have one shape.
 namespace heed::kernels {
 
 /// Rows of a block.

@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "autograd/attention/dual.hpp"
 #include "autograd/attention/pairs.hpp"
 #include "autograd/attention/reverse.hpp"
 #include "autograd/elementwise.hpp"

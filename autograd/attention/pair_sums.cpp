@@ -31,14 +31,9 @@ struct PairArrays {
 
   template <class T>
   kernels::PairRows<T> rows(std::vector<Tensor> const& x, Index b, Index h) const {
-    return {x[0].data<T>().data() + query_row(b, h),
-            heads * width,
-            x[1].data<T>().data() + key_row(b, h),
-            groups * width,
-            x[2].defined() ? x[2].data<T>().data() + h * width : nullptr,
-            queries,
-            keys,
-            width};
+    T const *const query = x[0].data<T>().data() + query_row(b, h), *const key = x[1].data<T>().data() + key_row(b, h);
+    T const* const weight = x[2].defined() ? x[2].data<T>().data() + h * width : nullptr;
+    return {query, heads * width, key, groups * width, weight, queries, keys, width};
   }
 
   /// The inputs' gradients, by body(head, dq, dk, dw, b, h), which sets the rows dq and adds to dk and dw, for every head, those of a group

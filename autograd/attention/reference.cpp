@@ -1,5 +1,4 @@
-// Fused attention composed of simple operations: the reference of its kernels, and the source of derivatives of higher order and of the
-// weight matrix.
+// Fused attention composed of simple operations: the reference of its kernels, for derivatives of higher order and the weight matrix.
 
 #include <cmath>
 

@@ -13,7 +13,6 @@
 #endif
 
 #include "autograd/blas/elements.hpp"
-#include "autograd/blas/finish.hpp"
 #include "autograd/memory.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/processor/processor.hpp"
@@ -232,7 +231,7 @@ class AmxProduct {
 
 bool has_amx() {
   constexpr int request_permission = 0x1023, tile_data = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
-  static bool const here = processor_has(Instructions::amx_bf16) && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+  static bool const here = processor_has("AMX-BF16") && syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
   return here;
 }
 

@@ -30,12 +30,11 @@ namespace {
 
 /// OpenBLAS's best kernels for this processor and build; null without wide vectors.
 char const* suitable_kernels() {
-  using enum Instructions;
 #ifdef __AVX512F__
-  if (processor_has(avx512_bf16)) return "Cooperlake";
-  if (processor_has(avx512dq) && processor_has(avx512bw) && processor_has(avx512vl)) return "SkylakeX";
+  if (processor_has("AVX512_BF16")) return "Cooperlake";
+  if (processor_has("AVX512DQ") && processor_has("AVX512BW") && processor_has("AVX512VL")) return "SkylakeX";
 #endif
-  return processor_has(avx2) && processor_has(fma) ? "Haswell" : nullptr;
+  return processor_has("AVX2") && processor_has("FMA") ? "Haswell" : nullptr;
 }
 
 /// The vector width of OpenBLAS's kernels; 0 for other names, those of processors without AVX2.
@@ -68,12 +67,14 @@ bool correct_kernels() {
 
 namespace {
 
-std::atomic<Products> chosen;
+Products chosen;
 std::atomic<Index> flops{0};
 
 }  // namespace
 
 namespace kernels {
+
+void count_product_flops(Index operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
 
 #ifdef HEED_ACCELERATE
 
@@ -102,7 +103,9 @@ void keep_library_single_threaded() {
 
 void set_products(Products wanted) { chosen = wanted; }
 
-Products products() { return chosen.load(std::memory_order_relaxed); }
+Products products() { return chosen; }
+
+WithProducts::WithProducts(Products wanted) : Temporarily(chosen, wanted) {}
 
 Index product_flops() { return flops.load(std::memory_order_relaxed); }
 
@@ -121,11 +124,5 @@ std::string matrix_library() {
 #endif
   return library + ", factors " + factors_in_words();
 }
-
-namespace detail {
-
-void count_product_flops(Index operations) { flops.fetch_add(operations, std::memory_order_relaxed); }
-
-}  // namespace detail
 
 }  // namespace heed

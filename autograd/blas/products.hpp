@@ -5,8 +5,7 @@
 #include "autograd/index.hpp"
 #include "autograd/memory.hpp"
 
-/// Matrix products: the interface of this folder, which is a library of its own: gemm(), parallel_gemm() and RoundedMatrix::times(), and
-/// the settings of how they are computed.
+/// Matrix products, the interface of this folder: gemm(), parallel_gemm(), RoundedMatrix::times(), and how they are computed.
 namespace heed {
 
 /// How float32 matrices are multiplied. Chosen by the user, never by timing: equal settings give equal bits.
@@ -20,32 +19,19 @@ struct Products {
 /// Sets it for the whole process; must not be called while products are running.
 void set_products(Products wanted);
 Products products();
-/// How the factors of float32 products are multiplied here: "in float32", "in bfloat16 by AVX512_BF16", "in bfloat16 by AMX", or "in
-/// bfloat16, multiplied in float32".
+/// How float32 factors are multiplied: "in float32", "in bfloat16 by AVX512_BF16", "… by AMX", "in bfloat16, multiplied in float32".
 std::string factors_in_words();
 
 /// While it lives, products use these settings; then the earlier ones.
-class WithProducts {
- public:
-  explicit WithProducts(Products wanted) : before_(products()) { set_products(wanted); }
-  ~WithProducts() { set_products(before_); }
-  WithProducts(WithProducts const&) = delete;
-  WithProducts& operator=(WithProducts const&) = delete;
-
- private:
-  Products before_;
+struct WithProducts : Temporarily<Products> {
+  explicit WithProducts(Products wanted);
 };
 
 /// Floating-point operations of all matrix products since the program began, in all threads: 2·n·m·k each.
 Index product_flops();
 
-/// The library for float64 products, its kernels for this processor, and how float32 factors are multiplied: "OpenBLAS 0.3.21 … Cooperlake,
-/// factors in float32".
+/// The library for float64 products, its kernels here, and factors_in_words(): "OpenBLAS 0.3.21 … Cooperlake, factors in float32".
 std::string matrix_library();
-
-namespace detail {
-void count_product_flops(Index operations);
-}  // namespace detail
 
 namespace kernels {
 
@@ -81,8 +67,7 @@ class RoundedMatrix {
   /// Copies b [m, k], contiguous.
   RoundedMatrix(float const* b, Index m, Index k);
 
-  /// c [m] = B · round(a) + bias + residual, a [k], on the pool; bias and residual [m] may be null. Same bits as parallel_gemm() in
-  /// bfloat16 with a transposed factor b.
+  /// c [m] = B · round(a) + bias + residual, a [k], on the pool; bias and residual [m] may be null. Bits of parallel_gemm() in bfloat16.
   void times(float const* a, float const* bias, float const* residual, float* c) const;
 
  private:

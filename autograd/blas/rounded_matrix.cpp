@@ -1,4 +1,5 @@
 #include "autograd/blas/elements.hpp"
+#include "autograd/blas/gemm.hpp"
 #include "autograd/blas/products.hpp"
 #include "autograd/parallel.hpp"
 
@@ -20,7 +21,7 @@ Lanes<float> rounded_batch(float const* row, Index at, Index n) {
   return rounded_to_bfloat16(at + L <= n ? Lanes<float>::load_unaligned(row + at) : load_some<float>(row + at, n - at, 0.0F));
 }
 
-/// sums[r] = Σ_i a[i] b[r · apart + i], in the order of dot_rows() (autograd/blas/gemv.hpp), whose two sums these are.
+/// sums[r] = Σ_i a[i] b[r · apart + i], in the order of dot_rows() (gemm.cpp), whose two sums these are.
 template <Index rows>
 void dot_words(Index k, float const* a, std::uint32_t const* b, Index apart, float* sums) {
   Lanes<float> even[rows], odd[rows];
@@ -58,7 +59,7 @@ RoundedMatrix::RoundedMatrix(float const* b, Index m, Index k)
 }
 
 void RoundedMatrix::times(float const* a, float const* bias, float const* residual, float* c) const {
-  detail::count_product_flops(2 * m_ * k_);
+  count_product_flops(2 * m_ * k_);
   Buffer const room(static_cast<std::size_t>(2 * row_) * sizeof(float));
   auto* const rounded = reinterpret_cast<float*>(room.data());
   for (Index i = 0; i < 2 * row_; i += L) rounded_batch(a, i, k_).store_aligned(rounded + i);

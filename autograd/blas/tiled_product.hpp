@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "autograd/blas/gemm.hpp"
-#include "autograd/blas/row_sum.hpp"
 #include "autograd/blas/tile.hpp"
 #include "autograd/parallel.hpp"
 
@@ -31,8 +30,7 @@ float* room_for_panels();
 /// This thread's buffer for a group of A's rows.
 float* room_for_rows();
 
-/// The columns of the remaining batches, at most `batches`. Only whole tiles prefetch: the others are rare, and each instantiation costs
-/// code.
+/// The columns of the remaining batches, at most `batches`. Only whole tiles prefetch: others are rare, and instantiations cost code.
 template <class Arithmetic, class S, int R, int batches, bool transposed, bool prefetches, class... Arguments>
 void tile_of(Index count, Arguments&... arguments) {
   if constexpr (batches > 0) {

@@ -3,24 +3,15 @@
 
 namespace heed::kernels {
 
-namespace {
-
-float* room(std::vector<float, xsimd::aligned_allocator<float, 64>>& own, Index count) {
-  if (own.empty()) own.resize(static_cast<std::size_t>(count));
-  return own.data();
-}
-
-}  // namespace
-
 float* room_for_panels() {
-  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> own;
-  return room(own, depth * breadth);
+  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(static_cast<std::size_t>(depth * breadth));
+  return room.data();
 }
 
 float* room_for_rows() {
   constexpr Index L = lanes<float>, max_rows = 9 * std::max(Wide::rows, Narrow::rows);
-  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> own;
-  return room(own, (max_rows + L) * (depth + 2 * L));
+  thread_local std::vector<float, xsimd::aligned_allocator<float, 64>> room(static_cast<std::size_t>((max_rows + L) * (depth + 2 * L)));
+  return room.data();
 }
 
 template void tiled_gemm<Numbers>(ProductFactors const&, ProductResult const&);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/kernels/strided.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/shape.hpp"
 
@@ -15,15 +16,7 @@ class BroadcastReader {
   BroadcastReader() = default;
   BroadcastReader(Shape const& from, Shape const& to) : contiguous_(from.elements() == to.elements()) {
     if (contiguous_) return;
-    auto const rank = static_cast<Index>(to.rank());
-    auto const missing = rank - static_cast<Index>(from.rank());
-    std::array<Index, Shape::max_rank> stride{};
-    Index step = 1;
-    for (Index axis = rank - 1; axis >= missing; --axis) {
-      Index const extent = from[axis - missing];
-      heed::at(stride, axis) = extent == 1 ? 0 : step;
-      step *= extent;
-    }
+    auto const stride = broadcast_layout(from, to).strides;
     for (std::size_t axis = 0; axis < to.rank(); ++axis) {
       Index const extent = to[static_cast<Index>(axis)];
       if (extent == 1) continue;

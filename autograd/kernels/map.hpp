@@ -9,8 +9,7 @@
 #include "autograd/tensor.hpp"
 #include "autograd/xtensor.hpp"
 
-/// Applies a formula element by element, as an xtensor expression. Only the loop over contiguous elements is compiled per formula;
-/// broadcasting and threading are shared code.
+/// Applies a formula element by element, as an xtensor expression. Only its loop over contiguous elements is compiled per formula.
 namespace heed::kernels {
 
 /// out[i] = formula(x[0][i], x[1][i], …) for n elements. `out` may be one of x.
@@ -32,8 +31,7 @@ struct Same {
 };
 
 /// A formula over batches as a function for xt::xfunction: batch by batch through simd_apply() and, for the remaining elements, as lanes of
-/// a batch, so that both give the same bits. (xtensor takes the address of simd_apply<Batch>: it must be a single function for any number
-/// of operands, hence the index.)
+/// a batch, so that both give the same bits. (xtensor takes the address of simd_apply<Batch>, which must be one function: hence the index.)
 template <class Formula, class MoreOperands>
 struct FormulaFunction;
 template <class Formula, std::size_t... I>

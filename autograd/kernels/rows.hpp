@@ -2,18 +2,66 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "autograd/kernels/elementary.hpp"
-#include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/simd.hpp"
 #include "autograd/random.hpp"
 
 /// Loops over one contiguous row, in xsimd batches. The order of summation is fixed (four accumulators, then lanes, then parts of a long
 /// row pairwise), so that the result depends on the row's content and length alone.
 namespace heed::kernels {
+
+/// Adds partial sums along a binary tree, so that the rounding error grows with the logarithm of their number (Higham 1993). A sum's place
+/// in the tree depends on its number alone; missing ones count as 0, so that leaving out sums of zeros changes no bit. `Partial` needs +=.
+template <class Partial>
+class PairwiseSum {
+ public:
+  /// Adds partial sum `number`, which fill(partial) writes; numbers must increase.
+  template <class Fill>
+  void add_made(std::uint64_t number, Fill const& fill) {
+    while (depth_ > 1 && apart(numbers_[depth_ - 2], numbers_[depth_ - 1]) < apart(numbers_[depth_ - 1], number)) merge();
+    numbers_[depth_] = number;
+    fill(levels_[depth_++]);
+  }
+  void add(std::uint64_t number, Partial const& partial) {
+    add_made(number, [&](Partial& to) { to = partial; });
+  }
+  /// The total; `none` if nothing was added.
+  Partial total(Partial const& none) {
+    while (depth_ > 1) merge();
+    return depth_ == 0 ? none : levels_[0];
+  }
+
+ private:
+  /// The level of the tree at which two partial sums meet.
+  static auto apart(std::uint64_t a, std::uint64_t b) { return std::bit_width(a ^ b); }  // the library decides its type
+  void merge() {
+    --depth_;
+    levels_[depth_ - 1] += levels_[depth_];
+  }
+
+  std::array<Partial, 65> levels_;  // each covers more than the next one
+  std::array<std::uint64_t, 65> numbers_;
+  std::size_t depth_ = 0;
+};
+
+/// Columns of a partial sum, which fit a few registers.
+inline constexpr Index columns_at_once = 64;
+template <class T>
+struct Columns {
+  alignas(64) T values[columns_at_once];
+  Columns& operator+=(Columns const& other) {
+    for (Index c = 0; c < columns_at_once; ++c) values[c] += other.values[c];
+    return *this;
+  }
+};
+
+/// Rows that are added one after another before pairwise summation.
+inline constexpr Index rows_of_partial_sum = 32;
 
 /// out[i] = f(x[i]…) for n elements; the sources and `out` may be the same.
 template <class T, class F, class... X>
@@ -213,8 +261,7 @@ template <class T>
   return {m, total};
 }
 
-/// One part more of a row whose softmax is computed in parts: x becomes e^(x − m), m the largest number so far. Returns the factor on what
-/// was computed with the last m.
+/// Another part of a row's softmax: x becomes e^(x − m), m the largest number so far. Returns the factor on what had the last m.
 template <class T>
 T softmax_part(T* x, Index n, SoftmaxSum<T>& sum) {
   T factor = 1;

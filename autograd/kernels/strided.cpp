@@ -126,6 +126,14 @@ Layout row_major(Shape const& shape) {
   return layout;
 }
 
+Layout broadcast_layout(Shape const& from, Shape const& to) {
+  Layout const own = row_major(from);
+  Layout layout;
+  for (std::size_t axis = 0; axis < from.rank(); ++axis)
+    if (from[static_cast<Index>(axis)] != 1) layout.strides[to.rank() - from.rank() + axis] = own.strides[axis];
+  return layout;
+}
+
 void copy_strided(Shape const& extents, Tensor const& from, Layout const& source, Tensor& to, Layout const& target) {
   if (extents.elements() == 0) return;
   LoopNest const nest = loop_nest(extents, source, target);

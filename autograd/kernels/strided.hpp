@@ -15,6 +15,8 @@ struct Layout {
 
 /// The layout of a contiguous array.
 Layout row_major(Shape const& shape);
+/// The layout of a contiguous array that is broadcast to a shape: stride 0 where it is repeated.
+Layout broadcast_layout(Shape const& from, Shape const& to);
 
 /// to[target(i…)] = from[source(i…)] for every index i… below `extents`; both of one dtype, any of the three. Runs that are contiguous on
 /// both sides are copied whole, transpositions in blocks: both are limited by memory bandwidth.

@@ -6,8 +6,7 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 
-// Products in sums are written as fma, so that the compiler cannot choose which one to contract: whole batches and the rest of a stretch
-// round alike.
+// Products in sums are written as fma, not left to the compiler to contract: whole batches and the rest of a stretch round alike.
 namespace heed::kernels {
 
 namespace {

@@ -36,8 +36,7 @@ Tensor not_equal(Tensor const& a, Tensor const& b) {
 
 namespace {
 
-/// The gradient of a selection between a and b: dy where a is selected, half of it at a tie. Selected instead of multiplied, because 0 · ∞
-/// is NaN.
+/// The gradient of a selection: dy where a is selected, half of it at a tie. Selected instead of multiplied, because 0 · ∞ is NaN.
 auto const chosen = [](auto dy, auto taken, auto left) {
   return where(taken > left, dy, where(taken >= left, like(0.5, dy) * dy, like(0, dy)));
 };

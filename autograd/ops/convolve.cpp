@@ -1,5 +1,4 @@
-// Convolutions. Of images as one matrix product over patches (Chellapilla et al. 2006): unfold lays the patch under every output pixel out
-// as a column, fold is its transpose.
+// Convolutions. Of images as one product over patches (Chellapilla et al. 2006): unfold makes patches columns, fold is its transpose.
 
 #include <algorithm>
 #include <vector>
@@ -46,27 +45,21 @@ void for_each_run(Patches const& p, Move const& move) {
   }
 }
 
-/// body(image, patches) for every channel of every image, in parallel.
-template <class Body>
-void for_each_channel(Patches const& p, Body const& body) {
-  Index const patch_elements = p.rows * p.columns * p.down * p.across;
-  auto const channel = [&](Index c) { body(c * p.height * p.width, c * patch_elements); };
-  parallel_each(p.batch * p.channels, 0.5 * static_cast<double>(patch_elements), channel, Cut::whole);
-}
-
 /// The patches of images (`unfolds`), or the images that patches add up to: each is the transpose of the other.
 Tensor moved(Tensor const& x, Patches const& p, bool unfolds) {
   Tensor y = Tensor::zeros(unfolds ? p.patches() : p.images(), x.dtype());
+  Index const pixels = p.height * p.width, elements = p.rows * p.columns * p.down * p.across;  // of a channel
   kernels::with_arrays(x, y, [&](auto const* source, auto* target) {
-    for_each_channel(p, [&](Index image, Index patches) {
+    auto const move_channel = [&](Index c) {
       for_each_run(p, [&](Index in_image, Index in_patches, Index count) {
-        Index const pixel = image + in_image, element = patches + in_patches;
+        Index const pixel = c * pixels + in_image, element = c * elements + in_patches;
         if (unfolds)
           for (Index i = 0; i < count; ++i) target[element + i] = source[pixel + i * p.stride];
         else
           for (Index i = 0; i < count; ++i) target[pixel + i * p.stride] += source[element + i];
       });
-    });
+    };
+    parallel_each(p.batch * p.channels, 0.5 * static_cast<double>(elements), move_channel, Cut::whole);
   });
   return record(unfolds ? "unfold" : "fold", {x}, std::move(y), keep_nothing,
                 [p, unfolds](BackwardContext const& s) { return std::vector{moved(s.dy, p, !unfolds)}; });

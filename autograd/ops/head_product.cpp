@@ -1,5 +1,4 @@
-// Products of each head's rows with its own matrix, and an MLP with one output per head: products over slices of a row, without a copy by
-// heads.
+// Products of each head's rows with its own matrix, and an MLP with one output per head, over slices of rows without a copy by heads.
 
 #include <algorithm>
 #include <functional>
@@ -34,6 +33,8 @@ struct HeadExtents {
     batch = x.size(0), length = x.size(1), rows = batch * length, in = weight.size(1), out = weight.size(2);
   }
   Index matrix(Index h) const { return groups == 1 ? 0 : h * in * out; }
+  /// Where row r of x stands in [B, H, T].
+  Index row_of_head(Index h, Index r) const { return (r / length * heads + h) * length + r % length; }
   Index blocks() const { return (rows + block_rows - 1) / block_rows; }
   /// f(first, count, h) for every block of rows of every head.
   template <class F>
@@ -89,13 +90,6 @@ void hidden_rows(HeadExtents const& e, T const* x, T const* w, Index rows, T* hi
       hidden, rows * e.out, [](auto const& v) { return xsimd::tanh(v); }, hidden);
 }
 
-/// Where row r of x stands in [B, H, T].
-struct RowsByHead {
-  HeadExtents const& e;
-  Index h;
-  Index operator()(Index r) const { return (r / e.length * e.heads + h) * e.length + r % e.length; }
-};
-
 template <class T>
 Tensor readout(HeadExtents const& e, Tensor const& x, Tensor const& weight, Tensor const& vector) {
   Tensor y({e.batch, e.heads, e.length}, x.dtype());
@@ -105,7 +99,7 @@ Tensor readout(HeadExtents const& e, Tensor const& x, Tensor const& weight, Tens
     std::vector<T> hidden(static_cast<std::size_t>(count * e.out));
     hidden_rows(e, from + (first * e.heads + h) * e.in, w + e.matrix(h), count, hidden.data());
     for (Index i = 0; i < count; ++i)
-      to[RowsByHead{e, h}(first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
+      to[e.row_of_head(h, first + i)] = kernels::dot_row<T>(hidden.data() + i * e.out, v + h * e.out, e.out);
   });
   return y;
 }
@@ -140,7 +134,7 @@ std::vector<Tensor> readout_gradients(HeadExtents const& e, BackwardContext cons
       hidden_rows(e, x + at, w + h * size, count, hidden.data());
       std::ranges::fill(of_vector, T(0));  // a sum of blocks' sums: its error is that of few additions
       for (Index i = 0; i < count; ++i)
-        through_tanh(dy[RowsByHead{e, h}(first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
+        through_tanh(dy[e.row_of_head(h, first + i)], v + h * e.out, e.out, hidden.data() + i * e.out, of_vector.data());
       std::ranges::transform(of_vector, std::span(dv + (part * e.heads + h) * e.out, of_vector.size()), dv + (part * e.heads + h) * e.out,
                              std::plus<T>());
       kernels::gemm<T>(count, e.in, e.out, 1, {hidden.data(), e.out}, {w + h * size, e.out, true}, adds ? 1 : 0, to + at, stride);

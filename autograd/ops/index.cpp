@@ -1,5 +1,4 @@
-// Selecting elements by index, and the transpose. The order of sums depends on the source alone, not on the number of threads: threads
-// split the columns, never the additions.
+// Selecting elements by index, and the transpose. The order of sums depends on the source alone: threads split columns, never additions.
 
 #include "autograd/ops/index.hpp"
 
@@ -13,7 +12,7 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/pairwise.hpp"
+#include "autograd/kernels/rows.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/shape.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <numeric>
 #include <span>
 
@@ -12,11 +13,78 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
-#include "autograd/kernels/cross_entropy.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
+
+// Cross entropy of a row of logits x against 1 − ε at the target plus ε/m at each of the m classes that can be chosen.
+namespace heed::kernels {
+
+inline constexpr double min_choice = -5e8;  ///< a class with a lower logit cannot be chosen (no_choice)
+
+/// Σ f of the elements that can be chosen; `of` are the logits.
+template <class T>
+T sum_of_choices(T const* f, T const* of, Index n) {
+  Lanes<T> const min_logit(static_cast<T>(min_choice)), none(T(0));
+  return sum_row<T>(
+      n, [&](auto v, auto logit) { return xsimd::select(logit > min_logit, v, none); }, f, of);
+}
+
+/// How many classes can be chosen.
+template <class T>
+double choices(T const* x, Index n) {
+  return static_cast<double>(std::count_if(x, x + n, [](T logit) { return logit > static_cast<T>(min_choice); }));
+}
+
+template <class T>
+struct RowLoss {
+  double loss;
+  T lse;  ///< log Σ eˣ, kept for the gradient
+};
+
+/// (1 − ε)(lse − x_t) + ε (lse − mean x).
+template <class T>
+RowLoss<T> cross_entropy_row(T const* x, Index n, Index target, double smoothing) {
+  T const m = max_row(x, n);
+  Lanes<T> const shift(m);
+  T const total = sum_row<T>(
+      n, [&](auto v) { return exponential(v - shift); }, x);
+  T const lse = m + std::log(total);
+  double loss = (1 - smoothing) * static_cast<double>(lse - x[target]);
+  if (smoothing > 0) {
+    loss += smoothing * (static_cast<double>(lse) - static_cast<double>(sum_of_choices(x, x, n)) / choices(x, n));
+  }
+  return {loss, lse};
+}
+
+/// out = (softmax x − target distribution) · factor; out may be x.
+template <class T>
+void cross_entropy_row_backward(T const* x, Index n, Index target, double smoothing, T lse, T factor, T* out) {
+  Lanes<T> const log_sum_exp(lse), scale(factor), min_logit(static_cast<T>(min_choice)), none(T(0));
+  Lanes<T> const share(smoothing > 0 ? static_cast<T>(smoothing / choices(x, n)) : T(0));
+  transform_row<T>(
+      out, n, [&](auto v) { return (exponential(v - log_sum_exp) - xsimd::select(v > min_logit, share, none)) * scale; }, x);
+  out[target] -= static_cast<T>(1 - smoothing) * factor;
+}
+
+/// out = factor · softmax x ∘ (u − u·softmax x): the gradient's derivative along u. Returns u·(softmax x − target distribution).
+template <class T>
+double cross_entropy_row_second(T const* x, T const* u, Index n, Index target, double smoothing, T lse, T factor, T* out) {
+  Lanes<T> const log_sum_exp(lse), scale(factor);
+  T const mean = sum_row<T>(
+      n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * along; }, x, u);
+  Lanes<T> const shift(mean);
+  transform_row<T>(
+      out, n, [&](auto v, auto along) { return exponential(v - log_sum_exp) * (along - shift) * scale; }, x, u);
+  double of_target = (1 - smoothing) * static_cast<double>(u[target]);
+  if (smoothing > 0) {
+    of_target += smoothing * static_cast<double>(sum_of_choices(u, x, n)) / choices(x, n);
+  }
+  return static_cast<double>(mean) - of_target;
+}
+
+}  // namespace heed::kernels
 
 namespace heed {
 
@@ -26,9 +94,13 @@ struct LabelSmoothing {
   double amount;
   Index ignore;
   double count;  ///< divisor of the sum
+
+  double mean(double sum) const { return count > 0 ? sum / count : 0; }
 };
 
-void check_targets(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore) {
+/// Throws Error naming the operation for wrong targets and settings. Divides by the number of targets that count, unless `count` is given.
+LabelSmoothing checked(char const* operation, Shape const& logits, Tensor const& targets, double label_smoothing, Index ignore,
+                       std::optional<double> count) {
   Shape const rows = logits.rank() == 0 ? Shape{} : Shape(std::span(logits.begin(), logits.rank() - 1));
   if (logits.rank() == 0 || targets.dtype() != DType::int64 || targets.shape() != rows)
     throw Error(fmt::format("{}: logits {}, targets {} {}: targets are int64 [all axes of the logits but the last]", operation,
@@ -40,10 +112,8 @@ void check_targets(char const* operation, Shape const& logits, Tensor const& tar
   }
   if (!(label_smoothing >= 0 && label_smoothing < 1))
     throw Error(fmt::format("{}: label smoothing {} is not in [0, 1)", operation, label_smoothing));
+  return {label_smoothing, ignore, count.value_or(static_cast<double>(std::ssize(values) - std::ranges::count(values, ignore)))};
 }
-
-/// How many targets count.
-Index counted(Tensor const& targets, Index ignore) { return targets.elements() - std::ranges::count(targets.data<std::int64_t>(), ignore); }
 
 /// Calls body(row, its target) for every row that counts, and ignored(row) for the others, on the pool.
 template <class Body, class Ignored>
@@ -66,8 +136,7 @@ double forward(Tensor const& logits, Tensor const& targets, LabelSmoothing const
     at(losses, r) = row.loss;
   };
   each_row(targets, s.ignore, transcendental_cost * static_cast<double>(classes), measure, [](Index) {});
-  double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
-  return s.count > 0 ? total / s.count : 0;
+  return s.mean(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 /// dx = (softmax x − target distribution) · dy/count.
@@ -77,7 +146,7 @@ void backward(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
   T const* const x = logits.data<T>().data();
   T const* const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
-  T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(dy));
   each_row(
       targets, s.ignore, transcendental_cost * static_cast<double>(classes),
       [&](Index r, Index target) {
@@ -93,7 +162,7 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
   Index const classes = logits.size(-1);
   T const *const x = logits.data<T>().data(), *const along = u.data<T>().data(), *const norms = lse.data<T>().data();
   T* const out = dlogits.mutable_data<T>().data();
-  T const factor = s.count > 0 ? static_cast<T>(dy / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(dy));
   std::vector<double> of_rows(static_cast<std::size_t>(targets.elements()), 0.0);
   each_row(
       targets, s.ignore, 2 * transcendental_cost * static_cast<double>(classes),
@@ -102,7 +171,7 @@ double second(Tensor const& logits, Tensor const& targets, LabelSmoothing const&
         at(of_rows, r) = kernels::cross_entropy_row_second(x + row, along + row, classes, target, s.amount, norms[r], factor, out + row);
       },
       [&](Index r) { std::fill_n(out + r * classes, classes, T(0)); });
-  return s.count > 0 ? std::accumulate(of_rows.begin(), of_rows.end(), 0.0) / s.count : 0;
+  return s.mean(std::accumulate(of_rows.begin(), of_rows.end(), 0.0));
 }
 
 /// The same as a composition of simple operations.
@@ -171,7 +240,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
   Index const rows = x.size(0), in = x.size(1), classes = weight.size(0);
   Index const at_once = logits_at_once(rows, classes, x.dtype());
   bool const gradients = d.x.defined() || d.weight.defined() || d.bias.defined();
-  T const factor = s.count > 0 ? static_cast<T>(1 / s.count) : T(0);
+  T const factor = static_cast<T>(s.mean(1));
   T const* const w = weight.data<T>().data();
   T const* const b = bias.defined() ? bias.data<T>().data() : nullptr;
   Tensor logits({at_once, classes}, x.dtype());
@@ -190,8 +259,7 @@ double in_blocks(Tensor const& x, Tensor const& weight, Tensor const& bias, Tens
     }
     if (d.bias.defined()) kernels::add_in_place(d.bias, sum(logits.rows(0, count), {0}));
   }
-  double const total = std::accumulate(losses.begin(), losses.end(), 0.0);
-  return s.count > 0 ? total / s.count : 0;
+  return s.mean(std::accumulate(losses.begin(), losses.end(), 0.0));
 }
 
 /// The same for any rows: ignored ones contribute nothing and have gradient zero. `wanted`: for x, weight and bias.
@@ -219,8 +287,7 @@ double of_counted_rows(Tensor const& x, Tensor const& weight, Tensor const& bias
 
 Tensor cross_entropy(Tensor const& logits, Tensor const& targets, double label_smoothing, Index ignore, std::optional<double> count) {
   require_real("cross_entropy", logits);
-  check_targets("cross_entropy", logits.shape(), targets, label_smoothing, ignore);
-  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s = checked("cross_entropy", logits.shape(), targets, label_smoothing, ignore, count);
   Tensor lse = Tensor::zeros(targets.shape(), logits.dtype());
   double const loss = kernels::with_real(logits.dtype(), [&](auto type) { return forward<decltype(type)>(logits, targets, s, lse); });
   return record_fused(
@@ -257,8 +324,7 @@ Index logits_at_once(Index rows, Index classes, DType dtype) {
 Tensor linear_cross_entropy(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& targets, double label_smoothing,
                             Index ignore, std::optional<double> count) {
   Shape const logits = logits_shape(x, weight, bias);
-  check_targets("linear_cross_entropy", logits, targets, label_smoothing, ignore);
-  LabelSmoothing const s{label_smoothing, ignore, count.value_or(static_cast<double>(counted(targets, ignore)))};
+  LabelSmoothing const s = checked("linear_cross_entropy", logits, targets, label_smoothing, ignore, count);
   auto const loss_of = [s](std::vector<Tensor> const& in, Tensor const& of) {
     return cross_entropy(linear(in[0], in[1], in[2]), of, s.amount, s.ignore, s.count);
   };

@@ -5,6 +5,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
+#include "autograd/kernels/strided.hpp"
 #include "autograd/kernels/triangular.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/ops/rounded_weights.hpp"
@@ -14,23 +15,18 @@ namespace heed {
 
 namespace {
 
-using kernels::Matrix;
+thread_local RoundedWeights* weights_in_use = nullptr;
 
 Shape batch_of(Shape const& shape) { return Shape(std::span(shape.begin(), shape.rank() - 2)); }
 
 /// Where the matrix that belongs to position i of the broadcast batch begins in an operand, in matrices.
 std::vector<Index> matrix_positions(Shape const& own, Shape const& broadcast_batch) {
+  kernels::Layout const layout = kernels::broadcast_layout(own, broadcast_batch);
   std::vector<Index> positions{0};
-  Index stride = own.elements();
-  auto const missing = broadcast_batch.rank() - own.rank();
   for (std::size_t axis = 0; axis < broadcast_batch.rank(); ++axis) {
-    auto const extent = broadcast_batch[static_cast<Index>(axis)];
-    Index const own_extent = axis < missing ? 1 : own[static_cast<Index>(axis - missing)];
-    stride = own_extent == 0 ? 0 : stride / own_extent;
     std::vector<Index> finer;
-    for (Index const position : positions) {
-      for (Index i = 0; i < extent; ++i) finer.push_back(position + (own_extent == 1 ? 0 : i * stride));
-    }
+    for (Index const position : positions)
+      for (Index i = 0; i < broadcast_batch[static_cast<Index>(axis)]; ++i) finer.push_back(position + i * layout.strides[axis]);
     positions = std::move(finer);
   }
   return positions;
@@ -115,6 +111,19 @@ Tensor matmul(Tensor const& a, Tensor const& b, bool transpose_a, bool transpose
   if (b.rank() == 1) return squeeze(matmul(a, unsqueeze(b, 1), transpose_a, false), -1);
   return record("matmul", {a, b}, product(a, b, transpose_a, transpose_b), keep_inputs,
                 [transpose_a, transpose_b](BackwardContext const& s) { return product_gradients(s, transpose_a, transpose_b); });
+}
+
+RoundedWeights::Use::Use(RoundedWeights& weights) : Temporarily(weights_in_use, &weights) {}
+
+RoundedWeights* RoundedWeights::in_use() { return weights_in_use; }
+
+kernels::RoundedMatrix const& RoundedWeights::of(Tensor const& weight) {
+  float const* const data = weight.data<float>().data();
+  Index const out = weight.size(0), in = weight.size(1);
+  WeightKey const key{data, out, in};
+  auto found = rounded_.find(key);
+  if (found == rounded_.end()) found = rounded_.emplace(key, RoundedWeight{weight.detach(), {data, out, in}}).first;
+  return found->second.matrix;
 }
 
 Tensor linear(Tensor const& x, Tensor const& weight, Tensor const& bias, Tensor const& residual) {

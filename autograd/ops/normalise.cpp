@@ -26,8 +26,7 @@ struct Statistics {
   Tensor scale;  ///< [rows]: 1/√(variance + eps)
 };
 
-/// The mean and 1/√(mean square + eps) of any row: a long one, and one whose squares leave the range of numbers, by way of the row over its
-/// largest element.
+/// The mean and 1/√(mean square + eps) of any row; one whose squares leave the range of numbers is divided by its largest element.
 template <class T>
 [[gnu::noinline]] std::pair<T, T> mean_and_scale(T const* row, Index n, bool centred, double eps) {
   auto const count = static_cast<T>(n);
@@ -49,8 +48,7 @@ template <class T>
   return {largest * mean_of_part, T(1) / std::sqrt(square_of_part) / largest};
 }
 
-/// y of any row; its mean and factor are returned. forward() has the same loops for short rows, where calls would cost a quarter of the
-/// time.
+/// y of any row; returns its mean and factor. For short rows forward() has the same loops: calls would cost a quarter of the time.
 template <class T>
 [[gnu::noinline]] std::pair<T, T> normalise_any_row(T const* row, bool centred, double eps, T const* weight, T const* bias, T* out,
                                                     Index n) {

@@ -2,8 +2,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Products (matmul.cpp, head_product.cpp, convolve.cpp), and triangular systems (matmul.cpp). Rules common to all operations:
-/// autograd/ops/operations.hpp.
+/// Products and triangular systems (matmul.cpp, head_product.cpp, convolve.cpp). Rules of all: autograd/ops/operations.hpp.
 namespace heed {
 
 /// a [..., n, k] · b [..., k, m] with broadcast batch axes; a vector is a row on the left and a column on the right (NumPy's matmul).

@@ -3,15 +3,16 @@
 #include "autograd/ops/recurrence.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "autograd/blas/products.hpp"
 #include "autograd/elementwise.hpp"
-#include "autograd/kernels/cells.hpp"
 #include "autograd/kernels/dispatch.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/kernels/strided.hpp"
 #include "autograd/node.hpp"
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
@@ -22,33 +23,83 @@ namespace {
 
 using kernels::Lanes;
 
+// Formulas of the cells, each written once over values V: Tensors, which build a graph, or batches in a loop. `a`: the input's part
+// W x + b_W; `b`: the state's part U h + b_U, one value per gate; `s`: the states before the step. `keep`: what the derivative needs
+// besides. The derivative takes the gradients `d` of the next states to those of a, b and s (without the part through b, a product).
+
+struct TanhCell {
+  static constexpr int gates = 1, states = 1, kept = 1;
+  static constexpr bool one_sum = true;  ///< only a + b matters: a and b have equal gradients
+
+  template <class V>
+  [[gnu::always_inline]] static void forward(V const* a, V const* b, V const*, V* next, V* keep) {
+    next[0] = keep[0] = tanh(a[0] + b[0]);
+  }
+  template <class V>
+  [[gnu::always_inline]] static void backward(V const* d, V const*, V const* keep, V* da, V*, V* ds) {
+    da[0] = d[0] * (1 - keep[0] * keep[0]);
+    ds[0] = like(0, d[0]);
+  }
+};
+
+struct Gru {
+  static constexpr int gates = 3, states = 1, kept = 4;
+  static constexpr bool one_sum = false;
+
+  template <class V>
+  [[gnu::always_inline]] static void forward(V const* a, V const* b, V const* s, V* next, V* keep) {
+    V const r = sigmoid(a[0] + b[0]), z = sigmoid(a[1] + b[1]), n = tanh(a[2] + r * b[2]);
+    next[0] = (1 - z) * n + z * s[0];
+    keep[0] = r, keep[1] = z, keep[2] = n, keep[3] = b[2];
+  }
+  template <class V>
+  [[gnu::always_inline]] static void backward(V const* d, V const* s, V const* keep, V* da, V* db, V* ds) {
+    V const r = keep[0], z = keep[1], n = keep[2];
+    da[2] = d[0] * (1 - z) * (1 - n * n);
+    db[2] = da[2] * r;
+    da[0] = db[0] = da[2] * keep[3] * r * (1 - r);
+    da[1] = db[1] = d[0] * (s[0] - n) * z * (1 - z);
+    ds[0] = d[0] * z;
+  }
+};
+
+struct Lstm {
+  static constexpr int gates = 4, states = 2, kept = 5;
+  static constexpr bool one_sum = true;
+
+  template <class V>
+  [[gnu::always_inline]] static void forward(V const* a, V const* b, V const* s, V* next, V* keep) {
+    V const i = sigmoid(a[0] + b[0]), f = sigmoid(a[1] + b[1]), g = tanh(a[2] + b[2]), o = sigmoid(a[3] + b[3]);
+    next[1] = f * s[1] + i * g;
+    V const out = tanh(next[1]);
+    next[0] = o * out;
+    keep[0] = i, keep[1] = f, keep[2] = g, keep[3] = o, keep[4] = out;
+  }
+  template <class V>
+  [[gnu::always_inline]] static void backward(V const* d, V const* s, V const* keep, V* da, V*, V* ds) {
+    V const i = keep[0], f = keep[1], g = keep[2], o = keep[3], out = keep[4];
+    V const dc = d[1] + d[0] * o * (1 - out * out);
+    da[0] = dc * g * i * (1 - i);
+    da[1] = dc * s[1] * f * (1 - f);
+    da[2] = dc * i * (1 - g * g);
+    da[3] = d[0] * out * o * (1 - o);
+    ds[0] = like(0, d[0]);
+    ds[1] = dc * f;
+  }
+};
+
 template <class F>
 decltype(auto) with_cell(CellForm cell, F const& f) {
-  switch (cell) {
-    case CellForm::tanh:
-      return f(kernels::TanhCell());
-    case CellForm::gru:
-      return f(kernels::Gru());
-    case CellForm::lstm:
-      break;
-  }
-  return f(kernels::Lstm());
+  if (cell == CellForm::tanh) return f(TanhCell());
+  if (cell == CellForm::gru) return f(Gru());
+  return f(Lstm());
 }
 
-/// Which rows are at work at step t.
-class Work {
- public:
-  explicit Work(ScanOrder const& order) {
-    if (order.lengths.defined()) lengths_ = order.lengths.data<std::int64_t>();
-  }
-  bool has(Index row, Index t) const { return lengths_.empty() || t < at(lengths_, row); }
-  bool all(Index t) const {
-    return std::ranges::all_of(lengths_, [t](Index length) { return t < length; });
-  }
-
- private:
-  std::span<Index const> lengths_;
-};
+/// How many steps each row is at work; empty: all of them.
+std::span<Index const> lengths_of(ScanOrder const& order) {
+  return order.lengths.defined() ? order.lengths.data<std::int64_t>() : std::span<Index const>();
+}
+bool at_work(std::span<Index const> lengths, Index row, Index t) { return lengths.empty() || t < at(lengths, row); }
 
 /// The steps in the order of computation.
 std::vector<Index> steps_of(ScanOrder const& order, Index count) {
@@ -60,43 +111,24 @@ std::vector<Index> steps_of(ScanOrder const& order, Index count) {
 /// The arrays of a scan, by step: [T, B, …] each.
 struct ScanExtents {
   Index steps, rows, width;
-  Index at_row(Index t, Index row) const { return t * rows + row; }
 };
 
-/// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w]; undefined if
-/// no derivative is needed.
+/// What a scan's derivative needs: the states before each step, [states, T, B, w], and what the cell keeps, [T, B, kept · w], if recorded.
 struct Saved {
   Tensor before, kept;
 };
 
-/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once, so that their products read it where it
-/// is: its rows not a page apart, where they would evict one another from the caches.
+/// U as the right factor of a step's product, Uᵀ [w, gates · w]. Of many steps it is laid out once (in `room`), so that their products
+/// read it where it is: its rows not a page apart, where they would evict one another from the caches.
 template <class T>
-class RightFactor {
- public:
-  RightFactor(Tensor const& weight, Index steps) {
-    Index const outputs = weight.size(0), width = weight.size(1);
-    matrix_ = {weight.data<T>().data(), width, true};
-    if (steps < few) return;
-    constexpr Index page = 1024;
-    Index const leading = outputs % page == 0 ? outputs + line : outputs;
-    laid_out_ = transpose(weight.detach());
-    if (leading != outputs) {
-      Tensor apart({width, leading}, weight.dtype());
-      T const* from = laid_out_.data<T>().data();
-      T* to = apart.mutable_data<T>().data();
-      for (Index row = 0; row < width; ++row) std::copy_n(from + row * outputs, outputs, to + row * leading);
-      laid_out_ = apart;
-    }
-    matrix_ = {laid_out_.data<T>().data(), leading};
-  }
-  kernels::Matrix<T> matrix() const { return matrix_; }
-
- private:
-  static constexpr Index few = 4, line = 64 / sizeof(T);
-  Tensor laid_out_;
-  kernels::Matrix<T> matrix_{};
-};
+kernels::Matrix<T> right_factor(Tensor const& weight, Index steps, Tensor& room) {
+  constexpr Index few = 4, page = 1024, line = 64 / sizeof(T);
+  Index const outputs = weight.size(0), width = weight.size(1), leading = outputs % page == 0 ? outputs + line : outputs;
+  if (steps < few) return {weight.data<T>().data(), width, true};
+  room = Tensor({width, leading}, weight.dtype());
+  kernels::copy_strided({width, outputs}, weight, {0, {1, width}}, room, {0, {leading, 1}});
+  return {room.data<T>().data(), leading};
+}
 
 constexpr double gate_cost = 1;  // nanoseconds an element and gate
 
@@ -106,13 +138,14 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   constexpr int gates = Cell::gates, states = Cell::states, kept = Cell::kept;
   Index const w = e.width, step = e.rows * w;
   T const* const of_input = a.data<T>().data();
-  RightFactor<T> const u(weight, e.steps);
+  Tensor room;
+  auto const u = right_factor<T>(weight, e.steps, room);
   T const* const shift = bias.defined() ? bias.data<T>().data() : nullptr;
   T *const out = y.mutable_data<T>().data(), *const keep = saved.kept.defined() ? saved.kept.mutable_data<T>().data() : nullptr;
   T* const before = saved.before.mutable_data<T>().data();
   Tensor product({e.rows, gates * w}, a.dtype());
   T* const of_state = product.mutable_data<T>().data();
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   auto const steps = steps_of(order, e.steps);
   auto const state_at = [&](int k, std::size_t i) {  // before the i-th step that is made; after the last: in the result
     return i == steps.size() ? out + (e.steps + k) * step : before + (k * e.steps + steps[i]) * step;
@@ -120,12 +153,12 @@ void forward(ScanOrder const& order, ScanExtents const& e, Tensor const& a, Tens
   for (int k = 0; k < states; ++k) std::ranges::copy(at(start, k).data<T>(), state_at(k, 0));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Index const t = steps[i];
-    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u.matrix(), of_state, {.row = shift});
+    kernels::parallel_gemm<T>(e.rows, gates * w, w, {state_at(0, i), w}, u, of_state, {.row = shift});
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const at_row = e.at_row(t, row);
+        Index const at_row = t * e.rows + row;
         T* const h = out + at_row * w;
-        if (!work.has(row, t)) {
+        if (!at_work(lengths, row, t)) {
           for (int k = 0; k < states; ++k) std::copy_n(state_at(k, i) + row * w, w, state_at(k, i + 1) + row * w);
           std::fill_n(h, w, T(0));
           continue;
@@ -161,15 +194,15 @@ void backward(ScanOrder const& order, ScanExtents const& e, Tensor const& dy, Te
     std::copy_n(gradient + (e.steps + k) * step, step, array.begin());
     ds[k] = array.data();
   }
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   auto steps = steps_of(order, e.steps);
   std::ranges::reverse(steps);
   for (Index const t : steps) {
     parallel_for(e.rows, gate_cost * static_cast<double>(gates * w), [&](Index first, Index last) {
       for (Index row = first; row < last; ++row) {
-        Index const at_row = e.at_row(t, row);
+        Index const at_row = t * e.rows + row;
         T *const of_x = to_a + at_row * gates * w, *const of_h = to_b + at_row * gates * w;
-        if (!work.has(row, t)) {
+        if (!at_work(lengths, row, t)) {
           std::fill_n(of_x, gates * w, T(0));
           std::fill_n(of_h, gates * w, T(0));
           continue;
@@ -252,15 +285,15 @@ States cell_step(CellForm cell, Tensor const& a, Tensor const& b, States const& 
 Tensor scan_by_steps(ScanOrder const& order, Tensor const& a, States const& start,
                      std::function<States(Tensor const& a, States const& before)> const& step) {
   States state = start;
-  Work const work(order);
+  auto const lengths = lengths_of(order);
   Index const steps = a.size(0), rows = a.size(1);
   std::vector<Tensor> outputs(static_cast<std::size_t>(steps));
   for (Index const t : steps_of(order, steps)) {
     States next = step(reshape(slice(a, 0, t, t + 1), {rows, a.size(2)}), state);
     Tensor& output = at(outputs, t) = next[0];
-    if (!work.all(t)) {
+    if (std::ranges::any_of(lengths, [t](Index length) { return t >= length; })) {
       std::vector<double> works;
-      for (Index row = 0; row < rows; ++row) works.push_back(work.has(row, t) ? 1 : 0);
+      for (Index row = 0; row < rows; ++row) works.push_back(at_work(lengths, row, t) ? 1 : 0);
       Tensor const mask = Tensor::of(works, {rows, 1}, a.dtype());
       output = where(mask, output, Tensor::scalar(0, a.dtype()));
       for (std::size_t k = 0; k < next.size(); ++k) next[k] = where(mask, next[k], state[k]);

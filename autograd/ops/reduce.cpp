@@ -10,7 +10,6 @@
 
 #include "autograd/elementwise.hpp"
 #include "autograd/kernels/dispatch.hpp"
-#include "autograd/kernels/pairwise.hpp"
 #include "autograd/kernels/rows.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
@@ -30,8 +29,7 @@ struct Plan {
   Shape result;  ///< as asked for
 };
 
-/// For each axis of x, whether it is reduced; all are if `axes` is empty. Throws Error naming the operation for integers, an axis out of
-/// range and one that is named twice.
+/// For each axis of x, whether it is reduced: all if `axes` is empty. Throws Error for integers, an axis out of range, one named twice.
 std::vector<bool> reduced_axes(char const* operation, Tensor const& x, Axes const& axes) {
   require_real(operation, x);
   std::vector<bool> reduced(x.rank(), axes.empty());
@@ -78,8 +76,7 @@ Plan plan(char const* operation, Tensor const& x, Axes const& axes, bool keep) {
   return p;
 }
 
-/// y[o, i] = the reduction of x[o, :, i]. `row` reduces a contiguous row; columns(from, rows, apart, count, total) reduces `count` ≤ 64
-/// columns at `from`, whose rows are `apart`.
+/// y[o, i] = the reduction of x[o, :, i]: a contiguous row by `row`, `count` ≤ 64 columns by columns(from, rows, apart, count, total).
 template <class Row, class OfColumns>
 Tensor reduce(Plan const& p, Row const& row, OfColumns const& columns) {
   Tensor y(p.result, p.x.dtype());

@@ -4,8 +4,7 @@
 
 #include "autograd/tensor.hpp"
 
-/// Reductions over `axes` (empty: all); `keep` leaves extents of 1. An axis that is named twice throws Error. Rules common to all
-/// operations: autograd/ops/operations.hpp.
+/// Reductions over `axes` (none: all; one twice throws Error); `keep` leaves extents of 1. Rules of all: autograd/ops/operations.hpp.
 namespace heed {
 
 using Axes = std::vector<Index>;

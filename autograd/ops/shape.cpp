@@ -1,5 +1,4 @@
-// Reshaping, moving axes, repeating. Operations that keep the elements' order share the array; others make one strided copy. Any dtype;
-// integers have no gradient. (slice.cpp: slicing and joining.)
+// Reshaping, moving axes, repeating, of any dtype. What keeps the elements' order shares the array; the rest is one strided copy.
 
 #include "autograd/ops/shape.hpp"
 
@@ -50,11 +49,9 @@ Tensor reshape(Tensor const& x, Extents const& extents) {
 Tensor squeeze(Tensor const& x, Index axis) {
   Index const gone = axis_of("squeeze", x.shape(), axis);
   if (x.size(gone) != 1) throw Error(fmt::format("squeeze: axis {} of {} is not 1", axis, to_string(x.shape())));
-  Shape shape;
-  for (Index i = 0; i < static_cast<Index>(x.rank()); ++i) {
-    if (i != gone) shape.append(x.size(i));
-  }
-  return reshaped("squeeze", x, shape);
+  Extents extents(x.shape().begin(), x.shape().end());
+  extents.erase(extents.begin() + gone);
+  return reshaped("squeeze", x, Shape(extents));
 }
 
 Tensor unsqueeze(Tensor const& x, Index axis) {
@@ -99,19 +96,11 @@ Tensor transpose(Tensor const& x, Index axis1, Index axis2) {
 
 Tensor expand(Tensor const& x, Shape const& shape) {
   if (shape == x.shape()) return x;
-  std::size_t const missing = shape.rank() - std::min(shape.rank(), x.rank());
   bool fits = shape.rank() >= x.rank();
-  kernels::Layout repeated;
-  kernels::Layout const from = kernels::row_major(x.shape());
-  for (std::size_t i = 0; fits && i < x.rank(); ++i) {
-    auto const axis = static_cast<Index>(i);
-    Index const wide = shape[axis + static_cast<Index>(missing)];
-    repeated.strides[i + missing] = x.size(axis) == 1 ? 0 : from.strides[i];
-    fits = x.size(axis) == wide || x.size(axis) == 1;
-  }
+  for (Index axis = 1; fits && axis <= static_cast<Index>(x.rank()); ++axis) fits = x.size(-axis) == 1 || x.size(-axis) == shape[-axis];
   if (!fits) throw Error(fmt::format("expand: {} does not expand to {}", to_string(x.shape()), to_string(shape)));
   Tensor y(shape, x.dtype());
-  kernels::copy_strided(shape, x, repeated, y, kernels::row_major(shape));
+  kernels::copy_strided(shape, x, kernels::broadcast_layout(x.shape(), shape), y, kernels::row_major(shape));
   return record("expand", {x}, std::move(y), keep_nothing,
                 [](BackwardContext const& s) { return std::vector{s.dy}; });  // the engine sums what was repeated
 }

@@ -1,5 +1,4 @@
-// Slicing, joining and padding along an axis. The transpose of a slice is an operation of its own, so that each is the other's rule. Any
-// dtype; integers have no gradient.
+// Slicing, joining and padding along an axis, of any dtype. The transpose of a slice is an operation of its own: each is the other's rule.
 
 #include <algorithm>
 #include <numeric>
@@ -24,7 +23,6 @@ struct AxisSlice {
   Index axis, start, count, step;
 };
 
-Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range);
 Tensor sliced(Tensor const& x, AxisSlice const& range);
 
 /// Where the elements of a range are in an array of `shape`.
@@ -41,6 +39,14 @@ Tensor added(Tensor const& piece, AxisSlice const& range, Tensor& into) {
   Tensor const sum = sliced(into, range) + piece;
   kernels::copy_strided(sum.shape(), sum, kernels::row_major(sum.shape()), into, layout_of(into.shape(), range));
   return into;
+}
+
+/// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
+Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) {
+  Tensor y = Tensor::zeros(shape, piece.dtype());
+  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
+  return record("unslice", {piece}, std::move(y), keep_nothing,
+                [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
 /// x's elements in `range`, which is within x.
@@ -60,14 +66,6 @@ Tensor sliced(Tensor const& x, AxisSlice const& range) {
   return record("slice", {x}, std::move(y), Keep{.sum = true}, [range](BackwardContext const& s) {
     return std::vector{s.into != nullptr ? added(s.dy, range, *s.into) : unslice(s.dy, s.x().shape(), range)};
   });
-}
-
-/// Zeros of `shape` with `piece` in `range`: the transpose of a slice.
-Tensor unslice(Tensor const& piece, Shape const& shape, AxisSlice const& range) {
-  Tensor y = Tensor::zeros(shape, piece.dtype());
-  kernels::copy_strided(piece.shape(), piece, kernels::row_major(piece.shape()), y, layout_of(shape, range));
-  return record("unslice", {piece}, std::move(y), keep_nothing,
-                [range](BackwardContext const& s) { return std::vector{sliced(s.dy, range)}; });
 }
 
 }  // namespace

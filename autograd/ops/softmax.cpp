@@ -116,8 +116,7 @@ T entmax15_threshold(std::vector<T> const& z) {
   return threshold;
 }
 
-/// shape(x − τ) on what is visible of each row, 0 elsewhere. `scale`: what x is multiplied by first; the row's maximum is taken off, which
-/// changes nothing but keeps the sums small.
+/// form(scale · x − τ) on what is visible of each row, 0 elsewhere; the row's maximum is taken off first, which keeps the sums small.
 template <class T, class Threshold, class Form>
 Tensor project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold const& threshold, Form const& form) {
   Index const n = x.size(-1);
@@ -146,9 +145,7 @@ Tensor project_rows(Tensor const& x, Tensor const& visible, T scale, Threshold c
 
 Tensor visible_like(char const* operation, Tensor const& x, Tensor const& visible) {
   require_mask(operation, x, visible);
-  NoGrad const constant;
-  return kernels::map(
-      x.shape(), [](auto v) { return v; }, arithmetic_cost, visible);
+  return expand(visible.detach(), x.shape());
 }
 
 /// dx = s (dy − Σ s dy / Σ s), with s the weight of each element in the support's mean: 1 on sparsemax's support, √y for entmax.

@@ -7,8 +7,7 @@ namespace heed {
 
 Tensor softmax(Tensor const& x, Index axis = -1);
 Tensor log_softmax(Tensor const& x, Index axis = -1);
-/// Softmax along the last axis over the positions where `visible` (broadcast to x) is not 0; a row without visible positions is zeros, with
-/// zero gradient.
+/// Softmax along the last axis where `visible` (broadcast to x) is not 0; a row with nothing visible is zeros, with zero gradient.
 Tensor masked_softmax(Tensor const& x, Tensor const& visible);
 /// e^{x_j}/(e^{s_h} + Σ_j e^{x_j}) over the visible positions of x [B, H, n, m], s = sinks [H]: a softmax with one extra position, which
 /// is dropped. `visible` as in masked_softmax; a row without visible positions is zeros.
@@ -17,8 +16,7 @@ Tensor softmax_with_sink(Tensor const& x, Tensor const& visible, Tensor const& s
 /// with Tsallis' entropy H, α = 1.5 (Peters et al. 2019): rows sum to one and can hold exact zeros. `visible` as in masked_softmax.
 Tensor sparsemax(Tensor const& x, Tensor const& visible);
 Tensor entmax15(Tensor const& x, Tensor const& visible);
-/// (x − mean)/√(variance + eps) · weight + bias over the last axis (Ba et al. 2016). weight, bias: [last extent]; the bias may be
-/// undefined.
+/// (x − mean)/√(variance + eps) · weight + bias over the last axis (Ba et al. 2016); weight: [last extent], bias: the same or undefined.
 Tensor layer_norm(Tensor const& x, Tensor const& weight, Tensor const& bias, double eps = 1e-5);
 /// x/√(mean x² + eps) · weight over the last axis (Zhang & Sennrich 2019).
 Tensor rms_norm(Tensor const& x, Tensor const& weight, double eps = 1e-5);

@@ -15,21 +15,21 @@ constexpr unsigned none = 0, avx = 0x6, avx512 = 0xe6, amx = 0x60000;  // of XCR
 }  // namespace
 
 constinit InstructionSet const instruction_sets[] = {
-    {Instructions::avx, "AVX", {1, 0, ecx, 28}, avx, COMPILED(__AVX__)},
-    {Instructions::avx2, "AVX2", {7, 0, ebx, 5}, avx, COMPILED(__AVX2__)},
-    {Instructions::fma, "FMA", {1, 0, ecx, 12}, avx, COMPILED(__FMA__)},
-    {Instructions::bmi2, "BMI2", {7, 0, ebx, 8}, none, COMPILED(__BMI2__)},
-    {Instructions::avx512f, "AVX512F", {7, 0, ebx, 16}, avx512, COMPILED(__AVX512F__)},
-    {Instructions::avx512cd, "AVX512CD", {7, 0, ebx, 28}, avx512, COMPILED(__AVX512CD__)},
-    {Instructions::avx512bw, "AVX512BW", {7, 0, ebx, 30}, avx512, COMPILED(__AVX512BW__)},
-    {Instructions::avx512dq, "AVX512DQ", {7, 0, ebx, 17}, avx512, COMPILED(__AVX512DQ__)},
-    {Instructions::avx512vl, "AVX512VL", {7, 0, ebx, 31}, avx512, COMPILED(__AVX512VL__)},
-    {Instructions::avx512_vbmi, "AVX512_VBMI", {7, 0, ecx, 1}, avx512, COMPILED(__AVX512VBMI__)},
-    {Instructions::avx512_vnni, "AVX512_VNNI", {7, 0, ecx, 11}, avx512, COMPILED(__AVX512VNNI__)},
-    {Instructions::avx512_bf16, "AVX512_BF16", {7, 1, eax, 5}, avx512, COMPILED(__AVX512BF16__)},
-    {Instructions::avx512_fp16, "AVX512_FP16", {7, 0, edx, 23}, avx512, COMPILED(__AVX512FP16__)},
-    {Instructions::amx_tile, "AMX-TILE", {7, 0, edx, 24}, amx, COMPILED(__AMX_TILE__)},
-    {Instructions::amx_bf16, "AMX-BF16", {7, 0, edx, 22}, amx, COMPILED(__AMX_BF16__)},
+    {"AVX", 1, 0, ecx, 28, avx, COMPILED(__AVX__)},
+    {"AVX2", 7, 0, ebx, 5, avx, COMPILED(__AVX2__)},
+    {"FMA", 1, 0, ecx, 12, avx, COMPILED(__FMA__)},
+    {"BMI2", 7, 0, ebx, 8, none, COMPILED(__BMI2__)},
+    {"AVX512F", 7, 0, ebx, 16, avx512, COMPILED(__AVX512F__)},
+    {"AVX512CD", 7, 0, ebx, 28, avx512, COMPILED(__AVX512CD__)},
+    {"AVX512BW", 7, 0, ebx, 30, avx512, COMPILED(__AVX512BW__)},
+    {"AVX512DQ", 7, 0, ebx, 17, avx512, COMPILED(__AVX512DQ__)},
+    {"AVX512VL", 7, 0, ebx, 31, avx512, COMPILED(__AVX512VL__)},
+    {"AVX512_VBMI", 7, 0, ecx, 1, avx512, COMPILED(__AVX512VBMI__)},
+    {"AVX512_VNNI", 7, 0, ecx, 11, avx512, COMPILED(__AVX512VNNI__)},
+    {"AVX512_BF16", 7, 1, eax, 5, avx512, COMPILED(__AVX512BF16__)},
+    {"AVX512_FP16", 7, 0, edx, 23, avx512, COMPILED(__AVX512FP16__)},
+    {"AMX-TILE", 7, 0, edx, 24, amx, COMPILED(__AMX_TILE__)},
+    {"AMX-BF16", 7, 0, edx, 22, amx, COMPILED(__AMX_BF16__)},
     {},
 };
 
@@ -40,9 +40,9 @@ constexpr unsigned hwcap = 0, hwcap2 = 1;
 }
 
 constinit InstructionSet const instruction_sets[] = {
-    {Instructions::neon, "NEON", {0, 0, hwcap, 1}, 0, COMPILED(__ARM_NEON)},
-    {Instructions::sve, "SVE", {0, 0, hwcap, 22}, 0, COMPILED(__ARM_FEATURE_SVE)},
-    {Instructions::neon_bf16, "BF16", {0, 0, hwcap2, 14}, 0, COMPILED(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)},
+    {"NEON", 0, 0, hwcap, 1, 0, COMPILED(__ARM_NEON)},
+    {"SVE", 0, 0, hwcap, 22, 0, COMPILED(__ARM_FEATURE_SVE)},
+    {"BF16", 0, 0, hwcap2, 14, 0, COMPILED(__ARM_FEATURE_BF16_VECTOR_ARITHMETIC)},
     {},
 };
 

@@ -1,6 +1,5 @@
 // Compiled for the baseline of its architecture (CMakeLists.txt) and run first: a program built for instructions that this processor lacks
-// reports it, instead of dying of an illegal instruction. The code that runs then calls no inline function of another header, because the
-// linker may keep a copy compiled for more.
+// says so instead of dying of one. What runs then calls no inline function of another header: the linker may keep a copy built for more.
 
 #include "autograd/processor/processor.hpp"
 
@@ -45,15 +44,14 @@ unsigned saved_registers() {
 }
 
 bool is_there(detail::InstructionSet const& set) {
-  return (cpuid_word(set.flag.leaf, set.flag.subleaf, set.flag.word) >> set.flag.bit & 1U) != 0 &&
-         (saved_registers() & set.state) == set.state;
+  return (cpuid_word(set.leaf, set.subleaf, set.word) >> set.bit & 1U) != 0 && (saved_registers() & set.state) == set.state;
 }
 
 #elif defined(__APPLE__)
 
 /// All of Apple's have NEON, none has SVE for programs; of the rest the system tells.
 bool is_there(detail::InstructionSet const& set) {
-  if (set.what != Instructions::neon_bf16) return set.what == Instructions::neon;
+  if (std::strcmp(set.name, "BF16") != 0) return std::strcmp(set.name, "NEON") == 0;
   int there = 0;
   std::size_t size = sizeof there;
   return ::sysctlbyname("hw.optional.arm.FEAT_BF16", &there, &size, nullptr, 0) == 0 && there != 0;
@@ -61,9 +59,7 @@ bool is_there(detail::InstructionSet const& set) {
 
 #elif defined(__aarch64__)
 
-bool is_there(detail::InstructionSet const& set) {
-  return (getauxval(set.flag.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.flag.bit & 1UL) != 0;
-}
+bool is_there(detail::InstructionSet const& set) { return (getauxval(set.word == 0 ? AT_HWCAP : AT_HWCAP2) >> set.bit & 1UL) != 0; }
 
 #else
 
@@ -72,9 +68,7 @@ bool is_there(detail::InstructionSet const&) { return false; }
 #endif
 
 void say(char const* text) {
-  unsigned long length = 0;
-  while (text[length] != '\0') ++length;
-  if (::write(STDERR_FILENO, text, length) < 0) ::_exit(2);
+  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0) ::_exit(2);
 }
 
 [[gnu::constructor(101)]] void stop_if_built_for_another() {
@@ -92,10 +86,9 @@ void say(char const* text) {
 
 }  // namespace
 
-bool processor_has(Instructions what) {
-  for (auto const* set = detail::instruction_sets; set->name != nullptr; ++set) {
-    if (set->what == what) return is_there(*set);
-  }
+bool processor_has(char const* instructions) {
+  for (auto const* set = detail::instruction_sets; set->name != nullptr; ++set)
+    if (std::strcmp(set->name, instructions) == 0) return is_there(*set);
   return false;
 }
 

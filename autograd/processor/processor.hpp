@@ -1,34 +1,12 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 namespace heed {
 
-/// Instructions that only some processors of an architecture (x86-64, 64-bit ARM) have.
-enum class Instructions : std::uint8_t {
-  avx,
-  avx2,
-  fma,
-  bmi2,
-  avx512f,
-  avx512cd,
-  avx512bw,
-  avx512dq,
-  avx512vl,
-  avx512_vbmi,
-  avx512_vnni,
-  avx512_bf16,
-  avx512_fp16,
-  amx_tile,
-  amx_bf16,
-  neon,
-  neon_bf16,
-  sve
-};
-
-/// Whether the processor has them and the system permits their use.
-bool processor_has(Instructions what);
+/// Whether the processor has instructions that only some of its architecture (x86-64, 64-bit ARM) have, by their name in
+/// instruction_sets.cpp ("AVX2"), and the system permits their use.
+bool processor_has(char const* instructions);
 /// Whether Intel made the processor.
 bool processor_is_intel();
 /// The processor's name as the system reports it ("AMD EPYC 9R14", "Apple M1"); "" if unknown.
@@ -47,12 +25,9 @@ namespace detail {
 
 /// How to detect an instruction set, and whether the compiler was allowed to use it.
 struct InstructionSet {
-  Instructions what;
   char const* name;
-  struct Flag {
-    /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
-    unsigned leaf, subleaf, word, bit;
-  } flag;
+  /// x86: cpuid's leaf and subleaf, and the word (0 … 3: eax … edx) and bit of its answer. ARM: word 0 is AT_HWCAP, 1 is AT_HWCAP2.
+  unsigned leaf, subleaf, word, bit;
   unsigned state;  ///< x86: the registers that the system must save, as bits of XCR0
   bool compiled;
 };

@@ -1,7 +1,6 @@
 // Hard reads by the kernels against their composition: what is chosen, how likely it was, and every gradient.
 
-#include "autograd/attention/hard_read.hpp"
-
+#include "autograd/attention/attention.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("hard_read") {

@@ -24,8 +24,7 @@ using WordBatch = Lanes<float>;
 
 #ifdef __AVX512BF16__
 
-/// Words of pairs: lower[i] rounded to bfloat16 in the lower half of word i, upper[i] in the upper half. AVX512_BF16 treats subnormal
-/// numbers as 0, here and below.
+/// Words of pairs: lower[i] rounded to bfloat16 in the lower half of word i, upper[i] in the upper. Here and below subnormal numbers are 0.
 inline WordBatch interleaved(WordBatch const& lower, WordBatch const& upper) {
   alignas(64) static constexpr std::uint16_t by_turns[] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                            8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};

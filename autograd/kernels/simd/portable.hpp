@@ -83,8 +83,7 @@ inline Words multiply_lower(Words const& a, std::uint32_t m) {
   return Words::load_aligned(words);
 }
 
-/// out[i, j] = x[j, i] for a square of n rows, both with leading dimensions; goes through a buffer in the first-level cache, so that whole
-/// rows are read and written.
+/// out[i, j] = x[j, i] for a square of n rows, both with leading dimensions; by way of a buffer, so that whole rows are read and written.
 template <Index n, class T>
 void transpose_square(T const* x, Index leading, T* out, Index leading_out) {
   alignas(64) T columns[n][n];

@@ -1,17 +1,19 @@
-#pragma once
+// The additive score vᵀ tanh(q + k) of one head, tiled; holds nothing of size [n, m, d].
+//
+// tanh(a + b) = 1 − 2r with r = 1/(1 + e^{2a}·e^{2b}): the exponentials are computed once per query and key, and the inner loop is a
+// multiply-add, a reciprocal and a multiply-add. Where the product of the two exponentials could overflow or underflow (|2a| beyond
+// additive_limit), the head takes r = (1 − tanh(a + b))/2 instead.
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <vector>
 
+#include "autograd/attention/fused_attention.hpp"
 #include "autograd/attention/pair_formula.hpp"
 #include "autograd/kernels/rows.hpp"
+#include "autograd/ops/product.hpp"
 
-/// The additive score vᵀ tanh(q + k) of one head, tiled; holds nothing of size [n, m, d].
-///
-/// tanh(a + b) = 1 − 2r with r = 1/(1 + e^{2a}·e^{2b}): the exponentials are computed once per query and key, and the inner loop is a
-/// multiply-add, a reciprocal and a multiply-add. Where the product of the two exponentials could overflow or underflow (|2a| beyond
-/// `limit`), the head takes r = (1 − tanh(a + b))/2 instead.
 namespace heed::kernels {
 
 template <class T>
@@ -146,8 +148,7 @@ class AdditiveHead : public HeadSum<T> {
     }
   }
 
-  /// With a' = q' + k', p = r(1 − r) and t = 1 − 2r: s' sums 4 v p a' + t v', whose derivative by q and k is 4p (v' − 2 v t a'), by v 4 p
-  /// a'.
+  /// With a' = q' + k', p = r(1 − r), t = 1 − 2r: s' sums 4 v p a' + t v', with the derivative 4p (v' − 2 v t a') by q and k, 4 p a' by v.
   template <int N, class R>
   void second_rows(R const& r, Index first, T const* ds, T* sums_along, Index stride, T* dq, Index dq_stride, T* dw) {
     using V = Lanes<T>;
@@ -193,3 +194,29 @@ class AdditiveHead : public HeadSum<T> {
 };
 
 }  // namespace heed::kernels
+
+namespace heed {
+
+namespace {
+
+struct AdditiveSum : PairSum {
+  std::unique_ptr<kernels::HeadSum<float>> of_head(kernels::PairRows<float> const& rows) const override {
+    return std::make_unique<kernels::AdditiveHead<float>>(rows);
+  }
+  std::unique_ptr<kernels::HeadSum<double>> of_head(kernels::PairRows<double> const& rows) const override {
+    return std::make_unique<kernels::AdditiveHead<double>>(rows);
+  }
+  Tensor composed(Tensor const& query, Tensor const& key, Tensor const& weight) const override {
+    Tensor const hidden = tanh(unsqueeze(query, 3) + unsqueeze(key, 2));  // [B, H, n, m, d]
+    return squeeze(matmul(hidden, reshape(weight, {weight.size(0), 1, weight.size(1), 1})), -1);
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<PairSum const> additive_sum() {
+  static auto const instance = std::make_shared<AdditiveSum>();
+  return instance;
+}
+
+}  // namespace heed
