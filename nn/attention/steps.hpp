@@ -116,10 +116,8 @@ class Score {
   /// Adds the score to a kernel call, which has its heads, queries [B, n, H·d], keys [B, m, G·d] and values [B, m, G·d_v] or none: its
   /// formulas, their other inputs, and replaced queries or keys. Without any: q_i · k_j.
   virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/) const {}
-  /// The scores alone: query [B, H, n, d], key [B, H, m, d] → [B, H, n, m]; the first query is at position 0.
-  Tensor operator()(Tensor const& query, Tensor const& key) const;
-  /// Values that change sign where the score is not smooth, to keep finite differences away from there: query and key as above, any shape
-  /// returned. Undefined for a score that is smooth everywhere.
+  /// Values that change sign where the score is not smooth, to keep finite differences away from there: query [B, H, n, d], key
+  /// [B, H, m, d], any shape returned. Undefined for a score that is smooth everywhere.
   virtual Tensor kinks(Tensor const& /*query*/, Tensor const& /*key*/) const { return {}; }
 };
 
@@ -144,10 +142,6 @@ class Read {
                                          std::string const& /*layer*/) const {
     return std::nullopt;
   }
-  /// The same, composed of simple operations, for weights a_ij: r_ij with c_i = Σ_j r_ij v_j. Reports the choices to the pass.
-  Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const;
-  /// Reports to the pass the probability of a scored read's choices, and the entropy: [B, H, n].
-  static void report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
 };
 
 /// A choice for one step, declared beside its definition.
