@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -56,12 +55,8 @@ struct AttentionSettings : Settings {
   LinearSettings of_linear;             ///< likewise
   std::optional<Index> convolution;     ///< of queries, keys and values over the last w tokens, in linear attention too
 
-  /// All members, for comparison.
-  auto tied() const {
-    return std::tuple_cat(
-        std::tie(linear.name, score, scale, align, read, softcap, query_key_norm, gate, forget, differential, estimator, convolution),
-        of_linear.tied(), std::tuple(unusual_keys()));
-  }
+  /// The keys that differ from their defaults, without `linear`.
+  std::vector<std::string> changed() const;
   /// A key of an align: its value, or the usual one; sets it. Throws std::bad_variant_access for another type.
   double number(std::string const& key) const { return std::get<double>(value_of(key)); }
   bool flag(std::string const& key) const { return std::get<bool>(value_of(key)); }
@@ -78,8 +73,6 @@ struct AttentionSettings : Settings {
 
  private:
   StepValue value_of(std::string const& key) const;
-  /// Those of aligns that have another value than usual.
-  std::map<std::string, StepValue> unusual_keys() const;
   std::optional<std::string> contradiction_of_align() const;
   std::optional<std::string> contradiction_of_linear() const;
 

@@ -18,7 +18,7 @@ std::vector<Field> OwnAttentionSettings::fields() {
 std::optional<std::string> OwnAttentionSettings::contradiction() {
   AttentionSettings given = *this;
   if (score == "same") given.score = AttentionSettings().score;  // of which linear attention has none
-  if (score == "same" && !is_linear() && given.tied() != AttentionSettings().tied())
+  if (score == "same" && !is_linear() && !given.changed().empty())
     return "score: attention with settings of its own needs a score of its own, not 'same'";
   return given.contradiction();
 }

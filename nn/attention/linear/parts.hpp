@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "autograd/attention/linear_attention.hpp"
@@ -39,11 +38,6 @@ struct LinearSettings {
   DecayStart start;
 
   std::vector<Field> fields();
-  /// All members, for comparison.
-  auto tied() const {
-    return std::tie(feature, decay, write, normaliser, activation, output_norm, output_gate, groups, rank, range, steps, skip, start.rate,
-                    start.step);
-  }
   /// The keys that differ from their defaults.
   std::vector<std::string> changed() const;
   /// As Settings::contradiction().
