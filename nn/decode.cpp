@@ -16,7 +16,6 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "nn/batch.hpp"
-#include "nn/generate.hpp"
 
 namespace heed {
 

@@ -1,5 +1,3 @@
-#include "nn/groups.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/number.hpp"
+#include "nn/optimizer.hpp"
 
 namespace heed {
 

@@ -1,5 +1,3 @@
-#include "nn/models/recurrent/recurrent_lm.hpp"
-
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -8,6 +6,7 @@
 #include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 

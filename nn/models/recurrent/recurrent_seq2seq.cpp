@@ -1,5 +1,3 @@
-#include "nn/models/recurrent/recurrent_seq2seq.hpp"
-
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -15,24 +13,11 @@
 #include "nn/decode.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
 namespace {
-
-RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
-  return {.cell = s.cell,
-          .in = s.embedding,
-          .width = s.width,
-          .layers = s.layers,
-          .bidirectional = s.bidirectional,
-          .from_end = s.reverse_source,
-          .dropout = s.dropout,
-          .normed = s.normed()};
-}
-
-/// Whether the decoder starts from the encoder's states themselves.
-bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
 
 /// The encoder–decoders of Sutskever et al. 2014, Bahdanau et al. 2015 and Luong et al. 2015: recurrent cells encode the source as states
 /// h, and others generate the target, with s_t the state of their last layer and c_t the context:
@@ -49,7 +34,7 @@ class RecurrentSeq2seq : public Model {
       : settings_(s),
         source_tokens_(Scope(parameters).at("source_embedding"), data["source"].classes, s.embedding),
         target_tokens_(Scope(parameters).at("target_embedding"), data["inputs"].classes, s.embedding),
-        encoder_(Scope(parameters).at("encoder"), encoder_shape(s)),
+        encoder_(Scope(parameters).at("encoder"), {.cell = s.cell, .in = s.embedding, .width = s.width, .layers = s.layers, .bidirectional = s.bidirectional, .from_end = s.reverse_source, .dropout = s.dropout, .normed = s.normed()}),
         attention_(s.attention.style == "none"
                        ? std::optional<SingleHead>()
                        : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
@@ -57,7 +42,7 @@ class RecurrentSeq2seq : public Model {
         combine_(linear_if(s.luong(), Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)),
         output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary(), true) {
     for (Index layer = 0; layer < s.layers; ++layer) {
-      if (!copies_states(s))
+      if (!s.luong() || s.bidirectional)
         bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
       decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
                             layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.normed());
