@@ -13,7 +13,6 @@
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
-#include "nn/signature.hpp"
 
 namespace heed {
 

@@ -11,8 +11,8 @@
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
-/// Linear attention = feature → decay → write. A variant is a choice for each; a choice (features.cpp, decays.cpp, writes.cpp, or any file)
-/// declares itself and so is known to YAML, to `heed list attention` and to the tests.
+/// Linear attention = feature → decay → write. A variant is a choice for each; a choice (kinds.cpp, or any file) declares itself and so is
+/// known to YAML, to `heed list attention` and to the tests.
 namespace heed {
 
 /// Where the parameters of a decay −e^rate · softplus(…) start: e^rate and softplus(bias) are drawn between these bounds, the first
