@@ -168,10 +168,9 @@ class AverageWeights {
 
  private:
   void require_unswapped(char const* what) const;
-  NamedTensors averages() const;
 
   NamedTensors parameters_;
-  std::vector<Tensor> averages_;
+  NamedTensors averages_;  // in their order
   double decay_;
   Index steps_ = 0;
   bool swapped_ = false;

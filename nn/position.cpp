@@ -6,22 +6,11 @@ template void Registry<PositionKind>::add(PositionKind);
 
 PositionKind const& position_kind(std::string const& name) { return Registry<PositionKind>::at(name, "position: there is no"); }
 
-namespace {
-
-std::shared_ptr<Settings> settings_of(PositionKind const& position) {
-  return position.settings != nullptr ? position.settings() : std::make_shared<Settings>();
-}
-
-}  // namespace
-
-PositionChoice::PositionChoice() {
-  for (PositionKind const& each : Registry<PositionKind>::all())
-    options.push_back({each.name, each.formula, [each] { return settings_of(each); }});
-}
-
-PositionChoice::PositionChoice(std::string const& name) : PositionChoice() {
+PositionChoice::PositionChoice(std::string const& name) {
+  for (PositionKind const& each : Registry<PositionKind>::all()) options.push_back({each.name, each.formula, each.settings});
+  if (name.empty()) return;
   kind = name;
-  settings = settings_of(position_kind(name));
+  settings = position_kind(name).settings();
 }
 
 std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape) {

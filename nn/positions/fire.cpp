@@ -93,8 +93,8 @@ struct Fire : Position {
   Interpolation shared;
 };
 
-Declared<PositionKind> const fire_position{
-    {"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023", "defined", makes<Fire>, nullptr, true}};
+Declared<PositionKind> const fire_position{{"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023",
+                                            "defined", makes<Fire>, PositionActsOn::scores, true}};
 
 }  // namespace
 
