@@ -68,8 +68,7 @@ class LengthLimit {
   std::optional<std::vector<Index>> of_each_;
 };
 
-/// The default limit: 50 tokens more than the source (Vaswani et al. 2017, section 6.1), at most the model's context. Without a source: the
-/// context.
+/// The default limit: 50 tokens more than the source (Vaswani et al. 2017, section 6.1), at most the context; without a source the context.
 LengthLimit longest_targets(Batch const& given, Model const& model);
 
 /// A decoded target.
@@ -95,8 +94,7 @@ double length_penalty(Index length, double alpha);
 ///
 /// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
 /// tokens. The result does not depend on the other rows. Of `pass` only pass.decoding.choosing and .sequences are used. Records nothing.
-/// Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is
-/// infinite.
+/// Throws Error if the model decodes no source or settings are out of range; NonFinite, naming a row, for a NaN or infinite best score.
 std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                                        BeamSettings const& settings, Pass const& pass = {});
 
@@ -119,8 +117,7 @@ struct TokenCandidate {
 };
 
 /// The tokens that can be drawn, most probable first (ties by the lower id), with probabilities that sum to one: softmax(scores /
-/// temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is NaN or the largest
-/// is infinite.
+/// temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite as beam() does.
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).

@@ -28,8 +28,7 @@ struct GroupSettings : Settings {
 /// Whether a name matches a pattern, in which each * stands for any text, including dots and the empty text.
 bool matches(std::string_view pattern, std::string_view name);
 
-/// Whether a parameter belongs to a layer of the model: a number is in its name, and it is neither an embedding or a table of distances nor
-/// a task head's.
+/// Whether a parameter belongs to a layer: a number is in its name, and it is no embedding, table of distances or task head's.
 bool in_a_layer(std::string_view name);
 
 /// An optimizer's settings for one parameter.
@@ -49,8 +48,7 @@ struct Treatment {
 /// product stays.
 ///
 /// Throws Error, which begins with the key (`optimizer.groups.0.match: …`), for a group that matches nothing, whose parameters are all
-/// taken by later groups, or whose weight decay applies to none of them; for layer_decay of a model without layers; and if nothing is
-/// trained from the first update on.
+/// taken by later groups, or whose weight decay applies to none; for layer_decay without layers; and if the first update trains nothing.
 std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
                                   double lr);
 
@@ -65,8 +63,7 @@ class Optimizer {
   Optimizer(Optimizer const&) = delete;
   Optimizer& operator=(Optimizer const&) = delete;
 
-  /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients
-  /// are not changed.
+  /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(), which stay; an undefined one counts as zeros.
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
   Index steps() const { return steps_; }
@@ -74,8 +71,7 @@ class Optimizer {
   /// (set_frozen). Throws Error after the first update, or if the number differs from the parameters'.
   void treat(std::vector<Treatment> const& treatments);
 
-  /// Everything besides parameters and gradients that the next update depends on: "adamw.step" and, per parameter, "adamw.first.NAME", ….
-  /// The tensors are copies.
+  /// Copies of what the next update depends on besides parameters and gradients: "adamw.step" and, per parameter, "adamw.first.NAME", ….
   NamedTensors state() const;
   /// Restores state(), bit by bit; names of others ("ema.…") are ignored. Throws Error naming tensors that are missing, left over, or of
   /// another shape or dtype (joined_messages); then nothing has changed.
@@ -140,8 +136,7 @@ std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const
 
 // ---------------------------------------------------------------- clipping
 
-/// ‖g‖: the root of the sum of squares of all gradients (frozen parameters have none), summed in double precision, the same for any number
-/// of threads.
+/// ‖g‖ of all gradients (frozen parameters have none), the squares summed in double precision, the same for any number of threads.
 double gradient_norm(Parameters const& parameters);
 /// The factor on gradients that limits their norm: min(1, limit/(norm + 1e-6)).
 double clip_factor(double norm, double limit);

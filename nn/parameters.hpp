@@ -84,8 +84,7 @@ class Parameters {
   Index elements() const;
   void clear_gradients();
 
-  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors
-  /// (joined_messages).
+  /// Copies values into the parameters, converting the dtype. Throws Error, joined_messages() on missing, left-over, misshapen tensors.
   void assign(NamedTensors const& values);
 
  private:

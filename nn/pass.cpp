@@ -49,8 +49,7 @@ std::vector<Index> all_of(Index count) {
   return numbers;
 }
 
-/// Steps behind each other on the last axis but one; the last axes of those that are shorter are filled with zeros. Undefined if there are
-/// none.
+/// Steps behind each other on the last axis but one, shorter last axes filled with zeros; undefined if there are none.
 Tensor joined(std::vector<Tensor> const& steps) {
   if (steps.size() < 2) return steps.empty() ? Tensor() : steps.front();
   Index longest = 0;

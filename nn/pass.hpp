@@ -84,8 +84,7 @@ class GrowingRows {
   std::vector<Index> going_;                   // indices of the sequences to continue
 };
 
-/// A memory's keys and values, [B, m, G·d] and [B, m, G·d_v], as attention reads them and, with a forget gate, the cumulative log factors
-/// at each position, [B, m, H].
+/// A memory's keys [B, m, G·d] and values [B, m, G·d_v], as attention reads them, and a forget gate's log factors by position, [B, m, H].
 struct Projected {
   Tensor key, value, forget = {};
 
@@ -202,8 +201,7 @@ struct TrainingPass {
 struct DecodingPass {
   KeyValueCache* cache = nullptr;  ///< of the tokens read so far, for stepwise decoding
   Stream choosing{0, "choices"};   ///< hard attention's stream, if it samples
-  /// A number per sequence which, with `choosing`, determines hard attention's choices there, independently of its position in the batch;
-  /// empty: that position.
+  /// Numbers of the sequences, which with `choosing` determine hard attention's choices there; empty: their positions in the batch.
   std::vector<std::uint64_t> sequences = {};
 };
 

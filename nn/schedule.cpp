@@ -84,8 +84,7 @@ struct InverseSquareRoot : ConstantSchedule {
   }
 };
 
-/// For a run that continues another: from the rate of that run's last update over the updates that follow, constant or down to min_lr by
-/// one of wsd's forms.
+/// For a run that continues another: from the rate of that run's last update, constant or down to min_lr by one of wsd's forms.
 struct Extension : Decay {
   Extension() : Decay("constant") {}
   std::vector<Field> fields() override {

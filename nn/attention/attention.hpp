@@ -19,8 +19,7 @@ struct ForgetBias {
 /// Score, align and read for all heads at once.
 class Attention {
  public:
-  /// `position`: of self-attention, for positions that act inside it; null: none. `parts`: passed to observers. Throws Error for an unknown
-  /// step.
+  /// `position`: of self-attention, if it acts inside; null: none. `parts`: passed to observers. Throws Error for an unknown step.
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
             Position const* position = nullptr, AttentionParts parts = {});
 

@@ -23,8 +23,7 @@ struct PairScoreParts {
 /// A score made of a pair sum and a finish.
 class PairScore : public Score {
  public:
-  /// `kinks_of`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: it is
-  /// smooth.
+  /// `kinks_of`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: nowhere.
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
             Tensor (*kinks_of)(Tensor const&, Tensor const&))
       : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), kinks_(kinks_of) {}

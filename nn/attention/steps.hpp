@@ -79,8 +79,7 @@ struct AttentionSettings : Settings {
   std::map<std::string, StepValue> of_align;  ///< what is not in it is usual
 };
 
-/// The value of a fixed scale for queries and keys of this width: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25, a number itself.
-/// Nothing for other texts.
+/// The value of a fixed scale at this width d: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25, a number itself; else nothing.
 std::optional<double> fixed_scale(std::string const& scale, double width);
 
 /// Sizes that a step's parameters depend on.
@@ -118,8 +117,7 @@ class Score {
 class Align {
  public:
   virtual ~Align() = default;
-  /// Adds the align to a kernel call: its rows, windows and centres. `query` [B, n, H·d]: before the score replaced it. Without any:
-  /// softmax.
+  /// Adds the align to a kernel call: rows, windows, centres; without any: softmax. `query` [B, n, H·d]: before the score replaced it.
   virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/, Tensor const& /*query*/) const {}
   /// scores [B, H, n, m], query [B, H, n, d] → weights [B, H, n, m], 0 where a key is not visible; a query that sees no key gives zeros.
   Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const;

@@ -109,8 +109,7 @@ Npy parse(NpyArray const& array) {
   return npy;
 }
 
-/// The fields that a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra
-/// field.
+/// What a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra field.
 std::string description(std::string const& name, std::string_view content) {
   constexpr std::uint64_t version = 20, flags = 0, stored = 0, midnight = 0, january_1st_1980 = 1 << 5 | 1;
   std::string text;

@@ -26,8 +26,7 @@ struct NpyArray {
 };
 
 /// Writes arrays as numpy.savez does: an uncompressed zip archive with one NAME.npy each; `numpy.load(path)["NAME"]` reads them. The file
-/// appears complete or not at all; equal arrays give equal files, with zip's first date. Throws Error, FileError beyond the 4 GB of a plain
-/// zip.
+/// appears complete or not at all; equal arrays give equal files, of zip's first date. Throws Error, also beyond the 4 GB of a plain zip.
 void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays);
 
 /// The arrays of an uncompressed .npz file, by name. Throws FileError if it is damaged or of another format.

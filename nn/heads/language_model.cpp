@@ -26,7 +26,7 @@ struct LanguageModelSettings : HeadSettings {
 Declared<HeadKind> const language_model_head{
     head_of<LanguageModel, LanguageModelSettings>("language_model", "the next token, or the masked ones")};
 
-/// The masked tokens and, of the summary token C, whether the second text follows the first: softmax(W C) (Devlin et al. 2019,
+/// The masked tokens and, by the summary token C, whether the second text follows the first: softmax(W C) (Devlin et al. 2019,
 /// section 3.1).
 class NextSentence : public OutputHead {
  public:

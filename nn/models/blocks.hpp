@@ -90,8 +90,7 @@ struct Memory {
 /// One layer: attention, optional cross-attention to a memory, and an MLP, each with a residual connection.
 class Block {
  public:
-  /// `layer`: counted from 0. `residual_scale`: factor on the initial standard deviation of residual output projections. `cross`: settings
-  /// of cross-attention; null: none.
+  /// `layer`: from 0. `residual_scale`: factor on the initial deviation of residual output projections. `cross`: null for none.
   Block(Scope const& scope, StackSettings const& settings, Index layer, Position const& position, double residual_scale,
         AttentionSettings const* cross, StreamParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
@@ -114,8 +113,7 @@ class Block {
 /// Positions, blocks and, with pre-norm, a final norm.
 class Blocks {
  public:
-  /// `residual_scale`, `cross`: as in Block. `causal`: whether a token's choices affect later positions only; also determines the operation
-  /// count.
+  /// `residual_scale`, `cross`: as in Block. `causal`: a token's choices affect later positions only; the operation count follows it.
   Blocks(Scope const& scope, StackSettings const& settings, bool causal, double residual_scale, AttentionSettings const* cross = nullptr,
          StreamParts const& parts = {});
 

@@ -64,8 +64,7 @@ Tensor tokens_at(Tensor const& rows, Index first, Index count, Index step, Index
 ///     linear readout:  logits = W_o c,          y(v) = W_v x(v)
 ///
 /// x is a multiple of a one-hot vector or, for a key, a fixed Gaussian vector: entries have variance 1 unless input_norm gives another
-/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are numbered as in the tasks: 0 is blank,
-/// 1 … `keys` the keys, then the values.
+/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are the tasks': a blank, keys, values.
 class SingleAttention : public Model {
  public:
   SingleAttention(Parameters& parameters, SingleAttentionSettings const& s, Signature const& data)

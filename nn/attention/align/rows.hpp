@@ -80,8 +80,7 @@ SumsAbove<T> sums_above(T const* x, Index n, T max_score, T scale, T threshold) 
   return {kernels::lane_sum(count), kernels::lane_sum(sum), kernels::lane_sum(squares)};
 }
 
-/// From weights' gradients those of scores, where the weights sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d /
-/// Σ s).
+/// Gradients of scores from those of weights that sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d / Σ s).
 template <class T, class Share>
 void support_gradients(kernels::AlignRow<T> const& row, Share const& share) {
   using V = kernels::Lanes<T>;

@@ -126,8 +126,7 @@ double Recurrent::flops() const {
 
 namespace {
 
-/// `recurrent: WIDTH` of a head for labelled examples: the outputs of a bidirectional LSTM over what it would read, and the last states of
-/// both directions.
+/// `recurrent: WIDTH` of a head for labelled examples: the outputs of a bidirectional LSTM over what it would read, or both last states.
 class CellsOverFeatures : public FeatureLayer {
  public:
   CellsOverFeatures(Scope const& scope, Index in, Index width)

@@ -34,7 +34,14 @@ class RecurrentSeq2seq : public Model {
       : settings_(s),
         source_tokens_(Scope(parameters).at("source_embedding"), data["source"].classes, s.embedding),
         target_tokens_(Scope(parameters).at("target_embedding"), data["inputs"].classes, s.embedding),
-        encoder_(Scope(parameters).at("encoder"), {.cell = s.cell, .in = s.embedding, .width = s.width, .layers = s.layers, .bidirectional = s.bidirectional, .from_end = s.reverse_source, .dropout = s.dropout, .normed = s.normed()}),
+        encoder_(Scope(parameters).at("encoder"), {.cell = s.cell,
+                                                   .in = s.embedding,
+                                                   .width = s.width,
+                                                   .layers = s.layers,
+                                                   .bidirectional = s.bidirectional,
+                                                   .from_end = s.reverse_source,
+                                                   .dropout = s.dropout,
+                                                   .normed = s.normed()}),
         attention_(s.attention.style == "none"
                        ? std::optional<SingleHead>()
                        : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
@@ -182,8 +189,7 @@ class RecurrentSeq2seq : public Model {
     return stack(outputs, 1);
   }
 
-  /// The words [B] read at a position in training: the given ones or, with probability `share`, samples from the previous output (Bengio et
-  /// al. 2015).
+  /// The words [B] read at a position in training: given or, with probability `share`, sampled from the last output (Bengio et al. 2015).
   Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, Index position, Pass const& pass) const {
     NoGrad const quiet;
     Tensor const probabilities = softmax(output_(output)).to(DType::float64);
