@@ -1,7 +1,6 @@
 #include "nn/adapters.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -54,8 +53,7 @@ Adapters::Adapters(Parameters& model, AdapterSettings const& settings, std::uint
     } else if (found.contains(module)) {
       Index const rank = *settings.rank, out = parameter.size(0), in = parameter.size(1);
       auto const path = name.substr(0, name.rfind('.'));
-      Tensor const down =
-          trained_.add(path + ".down", {rank, in}, Initial::normal(1 / std::sqrt(static_cast<double>(in))), WeightDecay::on);
+      Tensor const down = trained_.add(path + ".down", {rank, in}, Initial::preserving(in), WeightDecay::on);
       adapters_.push_back(
           {name, parameter, parameter.clone(), down, trained_.add(path + ".up", {out, rank}, Initial::constant(0), WeightDecay::on)});
     } else {

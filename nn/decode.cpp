@@ -80,7 +80,10 @@ class DecodedRows {
 
   /// Keeps these slots only, in this order, and reads a token in each. Returns the next tokens' scores [R, V] and their log Σ exp [R].
   std::pair<Tensor, Tensor> read(std::vector<Index> const& slots, std::vector<Index> const& tokens) {
-    keep(slots);
+    if (!std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) {
+      decoding_->keep(slots);
+      rows_ = take(rows_, slots);
+    }
     Tensor scores = decoding_->scores(Tensor::of(tokens, {std::ssize(tokens)}));
     Tensor sums = logsumexp(scores, {-1});
     for (std::size_t slot = 0; slot < rows_.size(); ++slot) {
@@ -92,12 +95,6 @@ class DecodedRows {
   }
 
  private:
-  void keep(std::vector<Index> const& slots) {
-    if (std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) return;
-    decoding_->keep(slots);
-    rows_ = take(rows_, slots);
-  }
-
   std::unique_ptr<Decoding> decoding_;
   std::vector<std::size_t> rows_;
 };

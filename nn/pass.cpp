@@ -25,22 +25,17 @@ struct KeptRows {
 };
 
 /// Writes them, of the sequences with these numbers, into `room` [R, capacity, width], from row `first` of each on.
-template <class T>
-void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
-  auto const from = rows.x.data<T>();
-  auto const to = room.mutable_data<T>();
-  Index const width = rows.x.size(2), each = rows.count * width;
-  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](Index begin, Index end) {
+void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor const& room, Index first) {
+  auto const from = bytes_in(rows.x);
+  auto const to = writable_bytes_in(room);
+  Index const width = rows.x.size(2) * static_cast<Index>(bytes_of(rows.x.dtype())), each = rows.count * width;
+  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(rows.count * rows.x.size(2)), [&](Index begin, Index end) {
     for (Index r = begin; r < end; ++r) {
       Index const start = (at(sequences, r) * rows.x.size(1) + rows.first) * width;
       std::ranges::copy(from.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(each)),
                         to.begin() + (r * room.size(1) + first) * width);
     }
   });
-}
-
-void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
-  (rows.x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(rows, sequences, room, first);
 }
 
 std::vector<Index> all_of(Index count) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,10 +46,9 @@ class PairScore : public Score {
 template <class F, class G>
 auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*kinks)(Tensor const&, Tensor const&) = nullptr) {
   return [sum = pair_sum(f), finish = pair_finish(g), parts, kinks](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
-    double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
-    Tensor const weight = parts.weight.empty()
-                              ? Tensor()
-                              : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread), WeightDecay::on);
+    Tensor const weight =
+        parts.weight.empty() ? Tensor()
+                             : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::preserving(shape.width), WeightDecay::on);
     Tensor const parameter = parts.parameter.empty()
                                  ? Tensor()
                                  : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start), WeightDecay::off);

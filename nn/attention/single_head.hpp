@@ -39,8 +39,6 @@ class StepwiseAttention {
   void finish(HardChoices::Reach reach);
 
  private:
-  Visibility visibility(Index position) const;
-
   SingleHead const* attention_;
   std::optional<Projected> const& memory_;
   Tensor lengths_, steps_;

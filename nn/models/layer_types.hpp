@@ -49,8 +49,7 @@ struct LayerList : ListOf<LayerSettings> {
   }
 };
 
-/// `layer_types:` is repeated over the layers: its length divides their number or, one ending them, one less; `last_layer:` replaces the
-/// last.
+/// `layer_types:` is repeated over the layers: its length divides their number or, one ending them, one less; `last_layer:` is last.
 struct LayerPattern {
   LayerList list;
   MapOf<LayerSettings> types;

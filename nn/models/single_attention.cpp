@@ -19,9 +19,6 @@ namespace {
 
 constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
-/// Initial weights whose products with vectors of variance 1 an entry have variance spread².
-Initial preserving(Index inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
-
 /// The width of the vector that represents a key.
 Index input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
 
@@ -75,8 +72,9 @@ class SingleAttention : public Model {
         value_width_(s.value_width.value_or(s.width / s.heads)),
         part_("blocks.0.attention"),
         query_(Scope(parameters).at(part_ + ".query"), s.question * input_width(s), s.heads * key_width_, false,
-               preserving(s.question * input_width(s), s.spread)),
-        key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false, preserving(input_width(s), s.spread)),
+               Initial::preserving(s.question * input_width(s), s.spread)),
+        key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false,
+             Initial::preserving(input_width(s), s.spread)),
         attention_(Scope(parameters).at(part_), s.attention, {s.heads, key_width_, s.pairs}, 0, nullptr, {"", ""}) {
     if (values_ < 1) throw Error(fmt::format("model.keys: of {} tokens, a blank and {} keys leave no value", vocabulary(), s.keys));
     key_vectors_ = key_vectors(s, parameters.dtype());
@@ -84,8 +82,8 @@ class SingleAttention : public Model {
     value_vectors_ = fixed ? scaled_identity(values_, 1, parameters.dtype()) : one_hot_vectors(s, values_, parameters.dtype());
     if (fixed) return;
     Scope const scope = Scope(parameters).at(part_);
-    value_.emplace(scope.at("value"), values_, s.heads * value_width_, false, preserving(values_));
-    output_.emplace(scope.at("output"), s.heads * value_width_, s.question * values_, false, preserving(s.heads * value_width_));
+    value_.emplace(scope.at("value"), values_, s.heads * value_width_, false, Initial::preserving(values_));
+    output_.emplace(scope.at("output"), s.heads * value_width_, s.question * values_, false, Initial::preserving(s.heads * value_width_));
   }
 
   Outcome run(Batch const& batch, Pass const& pass) const override {

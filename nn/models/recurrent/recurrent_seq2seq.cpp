@@ -34,14 +34,8 @@ class RecurrentSeq2seq : public Model {
       : settings_(s),
         source_tokens_(Scope(parameters).at("source_embedding"), data["source"].classes, s.embedding),
         target_tokens_(Scope(parameters).at("target_embedding"), data["inputs"].classes, s.embedding),
-        encoder_(Scope(parameters).at("encoder"), {.cell = s.cell,
-                                                   .in = s.embedding,
-                                                   .width = s.width,
-                                                   .layers = s.layers,
-                                                   .bidirectional = s.bidirectional,
-                                                   .from_end = s.reverse_source,
-                                                   .dropout = s.dropout,
-                                                   .normed = s.normed()}),
+        encoder_(Scope(parameters).at("encoder"),
+                 {s.cell, s.embedding, s.width, s.layers, s.bidirectional, s.reverse_source, s.dropout, s.normed()}),
         attention_(s.attention.style == "none"
                        ? std::optional<SingleHead>()
                        : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
