@@ -1,11 +1,15 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "autograd/graph.hpp"
 #include "autograd/ops/rounded_weights.hpp"
 #include "autograd/random.hpp"
 #include "nn/model.hpp"
@@ -50,6 +54,43 @@ class StepwiseDecoding : public Decoding {
   std::vector<Index> origins_;  // per row, the original row that it continues
   RoundedWeights weights_;
 };
+
+/// Targets of sources that a model of kind M encodes once: given = encode(batch, pass). What was read is in its state, at first
+/// begin(given); next_scores(tokens [R, n], given, state, pass) reads on. Given and state have a keep(rows), as Decoding.
+template <class M>
+class SourceDecoding : public StepwiseDecoding {
+ public:
+  SourceDecoding(M const& model, Batch const& batch, Pass const& pass)
+      : StepwiseDecoding(pass), model_(model), given_(model.encode(batch, pass_)) {
+    begin(batch.rows());
+    restart();
+    if constexpr (is_cache) pass_.decoding.cache = &state_;
+  }
+  void restart() override { state_ = model_.begin(given_); }
+
+ private:
+  using Given = decltype(std::declval<M const&>().encode(std::declval<Batch const&>(), std::declval<Pass const&>()));
+  using State = decltype(std::declval<M const&>().begin(std::declval<Given const&>()));
+  static constexpr bool is_cache = std::is_same_v<State, KeyValueCache>;
+
+  Tensor read(Tensor const& tokens) override { return model_.next_scores(tokens, given_, state_, pass_); }
+  void keep_read(std::span<Index const> rows) override { state_.keep(rows); }
+  void keep_given(std::span<Index const> rows) override {
+    given_.keep(rows);
+    if constexpr (is_cache) state_.keep_memory(rows);
+  }
+
+  M const& model_;
+  Given given_;
+  State state_;
+};
+
+/// The decoding of a batch that has this part, the source; null without it.
+template <class M>
+std::unique_ptr<Decoding> decoding_of(M const& model, Batch const& batch, Pass const& pass, std::string_view source) {
+  NoGrad const quiet;
+  return batch.has(source) ? std::make_unique<SourceDecoding<M>>(model, batch, pass) : nullptr;
+}
 
 /// The last position of every row: x [R, n, width] → [R, width].
 Tensor last_position(Tensor const& x);
