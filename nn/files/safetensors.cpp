@@ -169,7 +169,7 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(p
   data_begin_ = prefix_bytes + text.size();
   data_size_ = file_.size() - data_begin_;
   if (!text.starts_with('{')) refuse("the header is not a JSON object: it does not begin with {");
-  auto const description = parse_json<json>(text, path().string() + ": the header", 8);
+  auto const description = parse_json<json>(text, file_.path().string() + ": the header", 8);
   for (auto const& [name, value] : description.items()) name == metadata_key ? add_metadata(value) : add_entry(name, value);
   std::sort(names_.begin(), names_.end(), [&](std::string const& a, std::string const& b) {
     StoredTensor const &x = entry(a), &y = entry(b);
