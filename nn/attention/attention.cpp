@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/shape.hpp"
 

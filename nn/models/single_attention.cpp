@@ -31,14 +31,12 @@ Tensor one_hot_vectors(SingleAttentionSettings const& s, Index count, DType dtyp
   return scaled_identity(count, s.input_norm.value_or(std::sqrt(static_cast<double>(count))), dtype);
 }
 
-Tensor gaussian_vectors(SingleAttentionSettings const& s, DType dtype) {
-  double const root = std::sqrt(static_cast<double>(input_width(s)));
-  return scale(Tensor::normal({s.keys, input_width(s)}, Stream(0, "single_attention.inputs"), dtype), s.input_norm.value_or(root) / root);
-}
-
 /// The vectors of the keys 1 … K and, first, of the blank: zeros.
 Tensor key_vectors(SingleAttentionSettings const& s, DType dtype) {
-  return pad(s.inputs == "gaussian" ? gaussian_vectors(s, dtype) : one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
+  if (s.inputs != "gaussian") return pad(one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
+  double const root = std::sqrt(static_cast<double>(input_width(s)));
+  Tensor const drawn = Tensor::normal({s.keys, input_width(s)}, Stream(0, "single_attention.inputs"), dtype);
+  return pad(scale(drawn, s.input_norm.value_or(root) / root), 0, 1, 0);
 }
 
 /// Tokens at the positions first, first + step, … of every row, less `base`: int64 [B, count].

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
