@@ -76,11 +76,6 @@ struct TextStackSettings : StackSettings {
   std::optional<std::string> contradiction() override;
 };
 
-/// The batch parts of a stream's positions and of the memory that its blocks attend to, if any.
-struct StreamParts {
-  std::string own = "inputs", memory = {};
-};
-
 /// The encoder outputs that a decoder's blocks attend to.
 struct Memory {
   Tensor x = {};               ///< [B, S, d]; undefined: none
@@ -91,8 +86,9 @@ struct Memory {
 class Block {
  public:
   /// `layer`: from 0. `residual_scale`: factor on the initial deviation of residual output projections. `cross`: null for none.
+  /// `parts`: the block's own, as queries, and the memory's.
   Block(Scope const& scope, StackSettings const& settings, Index layer, Position const& position, double residual_scale,
-        AttentionSettings const* cross, StreamParts const& parts);
+        AttentionSettings const* cross, AttentionParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
   Tensor operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const;
 
@@ -115,7 +111,7 @@ class Blocks {
  public:
   /// `residual_scale`, `cross`: as in Block. `causal`: a token's choices affect later positions only; the operation count follows it.
   Blocks(Scope const& scope, StackSettings const& settings, bool causal, double residual_scale, AttentionSettings const* cross = nullptr,
-         StreamParts const& parts = {});
+         AttentionParts const& parts = {});
 
   /// Embeddings x [B, T, d] plus positions, with dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;
