@@ -69,8 +69,6 @@ Index unpack(std::string const& name, NamedTensors const& state, NamedTensors te
 
 }  // namespace
 
-// ---------------------------------------------------------------- the part all optimizers share
-
 Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
     : name_(std::move(name)), slot_names_(std::move(slots)) {
   for (auto const& [key, parameter] : parameters.all()) {
@@ -135,8 +133,6 @@ void Optimizer::load_state(NamedTensors const& state) {
   freeze();
 }
 
-// ---------------------------------------------------------------- the kinds there are
-
 Choice optimizer_choice() { return choice_of<OptimizerKind>("adamw"); }
 
 OptimizerSettings const& optimizer_settings(Choice const& choice) { return chosen_settings<OptimizerSettings>(choice, "optimizer"); }
@@ -155,8 +151,6 @@ std::vector<Field> OptimizerSettings::fields() {
                                      .in(1e-6, 1),
                                  field(&groups, "groups", "parameter groups with their own learning rate or weight decay, or frozen")});
 }
-
-// ---------------------------------------------------------------- clipping
 
 double gradient_norm(Parameters const& parameters) {
   // Blocks of fixed size, so that the order of the sum is the same for any number of threads.
@@ -185,8 +179,6 @@ double gradient_norm(Parameters const& parameters) {
 }
 
 double clip_factor(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
-
-// ---------------------------------------------------------------- averaged weights
 
 AverageWeights::AverageWeights(Parameters const& parameters, double decay) : parameters_(parameters.all()), decay_(decay) {
   if (!(decay >= 0 && decay < 1)) throw Error(fmt::format("ema: a decay of {} is not in [0, 1)", decay));

@@ -12,8 +12,6 @@
 
 namespace heed {
 
-// ---------------------------------------------------------------- groups of parameters
-
 /// An item of `optimizer.groups`: parameters by name, and their settings.
 struct GroupSettings : Settings {
   std::string match;
@@ -50,8 +48,6 @@ struct Treatment {
 /// taken by later groups, or whose weight decay applies to none; for layer_decay without layers; and if the first update trains nothing.
 std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
                                   double lr);
-
-// ---------------------------------------------------------------- optimizers
 
 /// Updates parameters by their gradients. Its state per parameter (momentum, moments) starts at zero; weight decay applies to the
 /// parameters that declare it (WeightDecay). Groups may give parameters their own rate and weight decay, or freeze them: for good, without
@@ -133,14 +129,10 @@ Choice optimizer_choice();
 OptimizerSettings const& optimizer_settings(Choice const& choice);
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
 
-// ---------------------------------------------------------------- clipping
-
 /// ‖g‖ of all gradients (frozen parameters have none), the squares summed in double precision, the same for any number of threads.
 double gradient_norm(Parameters const& parameters);
 /// The factor on gradients that limits their norm: min(1, limit/(norm + 1e-6)).
 double clip_factor(double norm, double limit);
-
-// ---------------------------------------------------------------- averaged weights
 
 /// The exponential moving average of the weights (`train.ema`): after t updates Σ_s decay^(t−s) p_s / Σ_s decay^(t−s), s = 1 … t, p_s the
 /// parameters after update s. The initial weights are not included, so that short runs are not biased towards them.

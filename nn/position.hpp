@@ -71,16 +71,21 @@ struct PositionKind {
   bool of_the_past = false;                         ///< whether it supports causal attention only
   std::shared_ptr<Settings> (*settings)() = [] { return std::make_shared<Settings>(); };  ///< its keys
 };
-extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
 /// Throws Error for an unknown name.
-PositionKind const& position_kind(std::string const& name);
+inline PositionKind const& position_kind(std::string const& name) { return Registry<PositionKind>::at(name, "position: there is no"); }
 
 /// `position:` in YAML: a kind's name, or a kind with its keys.
 struct PositionChoice : Choice {
-  PositionChoice(std::string const& name = "");  // implicit: a name is a choice, with its keys' defaults; "": none
+  PositionChoice(std::string const& name = "") {  // implicit: a name is a choice, with its keys' defaults; "": none
+    for (PositionKind const& each : Registry<PositionKind>::all()) options.push_back({each.name, each.formula, each.settings});
+    kind = name;
+    if (!name.empty()) settings = position_kind(name).settings();
+  }
   PositionChoice(char const* name) : PositionChoice(std::string(name)) {}
 };
-std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape);
+inline std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape) {
+  return position_kind(choice.kind).make(scope, shape, *choice.settings);
+}
 
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
 Tensor sinusoids(Index first, Index length, Index width, DType dtype);

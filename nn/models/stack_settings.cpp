@@ -156,8 +156,6 @@ Index StackSettings::cached_numbers() const {
          (attention.convolution.value_or(1) - 1) * convolved;
 }
 
-// --- Layers that differ
-
 std::vector<Field> OwnAttentionSettings::fields() {
   auto fields = AttentionSettings::fields();
   Field& score_field = *std::ranges::find(fields, "score", &Field::name);

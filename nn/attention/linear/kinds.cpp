@@ -13,8 +13,6 @@ namespace heed {
 
 namespace {
 
-// --- Features
-
 Declared<FeatureKind> const identity_feature{{"identity", "x", "", [](Tensor const& x) { return x; }}};
 Declared<FeatureKind> const relu_feature{{"relu", "max(x, 0)", "Kasai et al. 2021", [](Tensor const& x) { return relu(x); }}};
 Declared<FeatureKind> const elu1_feature{
@@ -25,8 +23,6 @@ Declared<FeatureKind> const l2_feature{{"l2", "x / √(Σx² + 1e-6)", "Yang et 
                                         }}};
 Declared<FeatureKind> const softmax_feature{
     {"softmax", "softmax over the d entries", "Shen et al. 2021", [](Tensor const& x) { return softmax(x); }}};
-
-// --- Decays
 
 /// The initial values of `rate`: the logarithm of a uniform number.
 Initial initial_rate(DecayStart const& start) {
@@ -90,8 +86,6 @@ struct ChannelDecay : StateDecay {
 
 Declared<DecayKind> const channel_decay{
     {"channel", "−e^rate_h · softplus(W_up W_down x)", "Yang et al. 2024", makes<ChannelDecay>, {"rank", "start"}}};
-
-// --- Writes
 
 Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020", makes<StateWrite>}};
 
