@@ -135,7 +135,8 @@ double length_penalty(Index length, double alpha);
 ///
 /// Returns for every row at most `width` hypotheses, best first: by score / length_penalty (Wu et al. 2016), ties in lexicographic order of
 /// tokens. The result does not depend on the other rows. Of `pass` only pass.decoding.choosing and .sequences are used. Records nothing.
-/// Throws Error if the model decodes no source or settings are out of range; NonFinite, naming a row, for a NaN or infinite best score.
+/// Throws Error for a model that decodes no source, or settings out of range; NonFinite naming a row if a score is NaN or the largest is
+/// infinite.
 std::vector<std::vector<Decoded>> beam(Model const& model, Batch const& given, Index begin, Index end, LengthLimit const& limits,
                                        BeamSettings const& settings, Pass const& pass = {});
 
@@ -158,7 +159,8 @@ struct TokenCandidate {
 };
 
 /// The tokens that can be drawn, most probable first (ties by the lower id), with probabilities that sum to one: softmax(scores /
-/// temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite as beam() does.
+/// temperature) in float64, cut by top_k, then by top_p. Throws Error for settings out of range, NonFinite if a score is NaN or the largest
+/// is infinite.
 std::vector<TokenCandidate> candidates(std::span<double const> scores, SamplingSettings const& settings);
 
 /// The candidate at which the running sum of the probabilities exceeds u in [0, 1).

@@ -28,7 +28,8 @@ class SingleHead {
 /// Attention to a memory in successive calls of one pass, for one step or several at a time; to observers and choices they are one layer.
 class StepwiseAttention {
  public:
-  /// `attention`: null for none. `lengths`: of the memory's sequences; `steps`: of the queries', which see no key beyond; undefined: all.
+  /// `attention`: null for none. `lengths`: of the memory's sequences; `steps`: of the queries', beyond which no key is visible (int64 [B];
+  /// undefined: all).
   StepwiseAttention(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
   StepwiseAttention(StepwiseAttention const&) = delete;
   StepwiseAttention& operator=(StepwiseAttention const&) = delete;
