@@ -1,7 +1,6 @@
 #include "nn/adapters.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <set>
 
@@ -54,8 +53,7 @@ Adapters::Adapters(Parameters& model, AdapterSettings const& settings, std::uint
     } else if (found.contains(module)) {
       Index const rank = *settings.rank, out = parameter.size(0), in = parameter.size(1);
       auto const path = name.substr(0, name.rfind('.'));
-      Tensor const down =
-          trained_.add(path + ".down", {rank, in}, Initial::normal(1 / std::sqrt(static_cast<double>(in))), WeightDecay::on);
+      Tensor const down = trained_.add(path + ".down", {rank, in}, Initial::preserving(in), WeightDecay::on);
       adapters_.push_back(
           {name, parameter, parameter.clone(), down, trained_.add(path + ".up", {out, rank}, Initial::constant(0), WeightDecay::on)});
     } else {
@@ -84,28 +82,25 @@ void Adapters::merge() {
   for (Adapter& adapter : adapters_) copy_elements(adapter.base + factor_ * matmul(adapter.up, adapter.down), adapter.merged);
 }
 
-NamedTensors Adapters::state() const {
+NamedTensors Adapters::tensors() const {
   NamedTensors all;
-  for (Adapter const& adapter : adapters_) {
-    all.emplace_back("adapters.base." + adapter.name, adapter.base.clone());
-    all.emplace_back("adapters.down." + adapter.name, adapter.down.clone());
-    all.emplace_back("adapters.up." + adapter.name, adapter.up.clone());
-  }
+  for (Adapter const& adapter : adapters_)
+    for (auto const& [part, tensor] : {std::pair("base", adapter.base), std::pair("down", adapter.down), std::pair("up", adapter.up)})
+      all.emplace_back(fmt::format("adapters.{}.{}", part, adapter.name), tensor);
   return all;
+}
+
+NamedTensors Adapters::state() const {
+  return mapped(tensors(), [](auto const& each) { return std::pair(each.first, each.second.clone()); });
 }
 
 void Adapters::load_state(NamedTensors const& state) {
   std::map<std::string, Tensor> const given(state.begin(), state.end());
-  auto const take = [&](std::string const& name, Tensor& into) {
+  for (auto& [name, into] : tensors()) {
     auto const found = given.find(name);
-    if (found == given.end() || !(found->second.shape() == into.shape()) || found->second.dtype() != into.dtype())
+    if (found == given.end() || found->second.shape() != into.shape() || found->second.dtype() != into.dtype())
       throw Error(fmt::format("'{}' {} is missing", name, to_string(into.shape())));
     copy_elements(found->second, into);
-  };
-  for (Adapter& adapter : adapters_) {
-    take("adapters.base." + adapter.name, adapter.base);
-    take("adapters.down." + adapter.name, adapter.down);
-    take("adapters.up." + adapter.name, adapter.up);
   }
 }
 

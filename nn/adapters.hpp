@@ -1,7 +1,7 @@
 #pragma once
 
+#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "nn/parameters.hpp"
@@ -48,6 +48,9 @@ class Adapters {
     std::string name;
     Tensor merged, base, down, up;
   };
+  /// Of all adapters, by the names of state().
+  NamedTensors tensors() const;
+
   double factor_;
   Parameters trained_;
   std::vector<Adapter> adapters_;

@@ -16,7 +16,6 @@
 #include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "nn/batch.hpp"
-#include "nn/generate.hpp"
 
 namespace heed {
 
@@ -65,8 +64,7 @@ LengthLimit longest_targets(Batch const& given, Model const& model) {
 
 namespace {
 
-/// A Decoding and the batch row that each of its rows (beam slots) continues. A batch row has several slots, one for each of its
-/// hypotheses, or none once it is done.
+/// A Decoding and the batch row that each of its rows (slots) continues: a batch row has a slot for each hypothesis, none once it is done.
 class DecodedRows {
  public:
   DecodedRows(Model const& model, Batch const& given, LengthLimit const& limits, Pass const& pass) : decoding_(model.decode(given, pass)) {
@@ -80,10 +78,12 @@ class DecodedRows {
   /// The batch row of a slot.
   std::size_t row(std::size_t slot) const { return rows_[slot]; }
 
-  /// Keeps these slots only, in this order, and reads a token in each. Returns the scores of the next tokens, [R, V], and the logarithm of
-  /// the sum of their exponentials, [R].
+  /// Keeps these slots only, in this order, and reads a token in each. Returns the next tokens' scores [R, V] and their log Σ exp [R].
   std::pair<Tensor, Tensor> read(std::vector<Index> const& slots, std::vector<Index> const& tokens) {
-    keep(slots);
+    if (!std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) {
+      decoding_->keep(slots);
+      rows_ = take(rows_, slots);
+    }
     Tensor scores = decoding_->scores(Tensor::of(tokens, {std::ssize(tokens)}));
     Tensor sums = logsumexp(scores, {-1});
     for (std::size_t slot = 0; slot < rows_.size(); ++slot) {
@@ -95,12 +95,6 @@ class DecodedRows {
   }
 
  private:
-  void keep(std::vector<Index> const& slots) {
-    if (std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) return;
-    decoding_->keep(slots);
-    rows_ = take(rows_, slots);
-  }
-
   std::unique_ptr<Decoding> decoding_;
   std::vector<std::size_t> rows_;
 };

@@ -1,5 +1,3 @@
-#include "nn/generate.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 

@@ -1,5 +1,3 @@
-#include "nn/groups.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/number.hpp"
+#include "nn/optimizer.hpp"
 
 namespace heed {
 
@@ -92,8 +91,7 @@ std::vector<double> layer_rates(Parameters const& parameters, double decay) {
 
 std::string key_of(std::size_t group, char const* field) { return fmt::format("optimizer.groups.{}.{}", group, field); }
 
-/// Numbers of parameters: those that a group's pattern matches, those of them that no later group matches, and those of these with weight
-/// decay.
+/// Numbers of a group's parameters: matched by its pattern, of these matched by no later group, of these with weight decay.
 struct Members {
   std::size_t matched = 0, own = 0, decaying = 0;
 };

@@ -1,4 +1,3 @@
-#include "nn/hard_choices.hpp"
 
 #include <algorithm>
 #include <cmath>

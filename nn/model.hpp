@@ -13,7 +13,6 @@
 #include "nn/parameters.hpp"
 #include "nn/pass.hpp"
 #include "nn/settings.hpp"
-#include "nn/signature.hpp"
 
 namespace heed {
 
@@ -31,8 +30,7 @@ struct LinearHead {
   Tensor x, weight = {}, bias = {};
 
   Tensor logits() const;
-  /// Calls `see` with the logits [rows, V] of the positions first, first + 1, …, all positions in order, as many at once as
-  /// logits_at_once() says.
+  /// Calls `see` with the logits [rows, V] of the positions first, first + 1, …, all in order, logits_at_once() at a time.
   void each_logits(std::function<void(Index first, Tensor const& logits)> const& see) const;
 };
 

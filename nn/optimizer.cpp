@@ -32,8 +32,6 @@ void for_stretches(std::vector<Index> const& lengths, double cost, Body const& b
       64);
 }
 
-std::vector<Index> lengths_of(std::vector<Tensor> const& tensors) { return mapped(tensors, &Tensor::elements); }
-
 /// NAME.step and copies of the tensors.
 NamedTensors packed(std::string const& name, Index steps, NamedTensors const& tensors) {
   NamedTensors state{{name + ".step", Tensor::of(std::vector<Index>{steps}, {})}};
@@ -70,8 +68,6 @@ Index unpack(std::string const& name, NamedTensors const& state, NamedTensors te
 }
 
 }  // namespace
-
-// ---------------------------------------------------------------- the part all optimizers share
 
 Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
     : name_(std::move(name)), slot_names_(std::move(slots)) {
@@ -112,7 +108,7 @@ void Optimizer::step(double lr, double gradient_factor) {
     gradients.push_back(direction(entry, gradient, gradient_factor));
   }
   ++steps_;
-  for_stretches(lengths_of(gradients), 0.3, [&](std::size_t i, Index begin, Index end) {
+  for_stretches(mapped(gradients, &Tensor::elements), 0.3, [&](std::size_t i, Index begin, Index end) {
     Treatment const& treatment = trained[i]->treatment;
     update(*trained[i], {gradients[i], lr * treatment.rate, gradient_factor, begin, end, steps_ - *treatment.first_update});
   });
@@ -137,8 +133,6 @@ void Optimizer::load_state(NamedTensors const& state) {
   freeze();
 }
 
-// ---------------------------------------------------------------- the kinds there are
-
 Choice optimizer_choice() { return choice_of<OptimizerKind>("adamw"); }
 
 OptimizerSettings const& optimizer_settings(Choice const& choice) { return chosen_settings<OptimizerSettings>(choice, "optimizer"); }
@@ -152,15 +146,11 @@ std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const
 }
 
 std::vector<Field> OptimizerSettings::fields() {
-  auto all = own_fields();
-  all.push_back(
-      field(&layer_decay, "layer_decay", "learning rate of each layer divided by that of the next layer (Howard & Ruder 2018); none: 1")
-          .in(1e-6, 1));
-  all.push_back(field(&groups, "groups", "parameter groups with their own learning rate or weight decay, or frozen"));
-  return all;
+  return extended(own_fields(), {field(&layer_decay, "layer_decay",
+                                       "learning rate of each layer divided by that of the next layer (Howard & Ruder 2018); none: 1")
+                                     .in(1e-6, 1),
+                                 field(&groups, "groups", "parameter groups with their own learning rate or weight decay, or frozen")});
 }
-
-// ---------------------------------------------------------------- clipping
 
 double gradient_norm(Parameters const& parameters) {
   // Blocks of fixed size, so that the order of the sum is the same for any number of threads.
@@ -190,11 +180,9 @@ double gradient_norm(Parameters const& parameters) {
 
 double clip_factor(double norm, double limit) { return std::min(1.0, limit / (norm + 1e-6)); }
 
-// ---------------------------------------------------------------- averaged weights
-
 AverageWeights::AverageWeights(Parameters const& parameters, double decay) : parameters_(parameters.all()), decay_(decay) {
   if (!(decay >= 0 && decay < 1)) throw Error(fmt::format("ema: a decay of {} is not in [0, 1)", decay));
-  for (auto const& [name, parameter] : parameters_) averages_.push_back(parameter.clone());
+  for (auto const& [name, parameter] : parameters_) averages_.emplace_back("ema.average." + name, parameter.clone());
 }
 
 void AverageWeights::require_unswapped(char const* what) const {
@@ -205,9 +193,10 @@ void AverageWeights::update() {
   require_unswapped("update");
   ++steps_;
   double const weight = (1 - decay_) / (1 - std::pow(decay_, static_cast<double>(steps_)));
-  for_stretches(lengths_of(averages_), 0.2, [&](std::size_t i, Index begin, Index end) {
+  auto const lengths = mapped(averages_, [](auto const& each) { return each.second.elements(); });
+  for_stretches(lengths, 0.2, [&](std::size_t i, Index begin, Index end) {
     if (steps_ > 1 && parameters_[i].second.frozen()) return;  // the same for ever: rounding would move it
-    kernels::average_update(averages_[i], parameters_[i].second, weight, {begin, end});
+    kernels::average_update(averages_[i].second, parameters_[i].second, weight, {begin, end});
   });
 }
 
@@ -215,26 +204,20 @@ void AverageWeights::swap() {
   for (std::size_t i = 0; i < averages_.size(); ++i) {
     Tensor& parameter = parameters_[i].second;
     Tensor const kept = parameter.clone();
-    copy_elements(averages_[i], parameter);
-    copy_elements(kept, averages_[i]);
+    copy_elements(averages_[i].second, parameter);
+    copy_elements(kept, averages_[i].second);
   }
   swapped_ = !swapped_;
 }
 
-NamedTensors AverageWeights::averages() const {
-  NamedTensors tensors;
-  for (std::size_t i = 0; i < averages_.size(); ++i) tensors.emplace_back("ema.average." + parameters_[i].first, averages_[i]);
-  return tensors;
-}
-
 NamedTensors AverageWeights::state() const {
   require_unswapped("state");
-  return packed("ema", steps_, averages());
+  return packed("ema", steps_, averages_);
 }
 
 void AverageWeights::load_state(NamedTensors const& state) {
   require_unswapped("load_state");
-  steps_ = unpack("ema", state, averages());
+  steps_ = unpack("ema", state, averages_);
 }
 
 }  // namespace heed

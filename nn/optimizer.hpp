@@ -3,17 +3,51 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "autograd/tensor.hpp"
-#include "nn/groups.hpp"
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
 namespace heed {
 
-// ---------------------------------------------------------------- optimizers
+/// An item of `optimizer.groups`: parameters by name, and their settings.
+struct GroupSettings : Settings {
+  std::string match;
+  std::optional<double> lr, lr_factor, weight_decay;
+  bool frozen = false;
+  std::optional<Index> unfreeze;
+  std::vector<Field> fields() override;
+  std::optional<std::string> contradiction() override;
+};
+
+/// Whether a name matches a pattern, in which each * stands for any text, including dots and the empty text.
+bool matches(std::string_view pattern, std::string_view name);
+
+/// Whether a parameter belongs to a layer: a number is in its name, and it is no embedding, table of distances or task head's.
+bool in_a_layer(std::string_view name);
+
+/// An optimizer's settings for one parameter.
+struct Treatment {
+  double rate = 1;                        ///< factor on the learning rate
+  bool own_rate = false;                  ///< a group gives its rate (`lr`)
+  std::optional<double> weight_decay{};   ///< instead of the optimizer's
+  double decay_factor = 1;                ///< factor on the weight decay
+  std::optional<Index> first_update = 0;  ///< number of the first update (from 0) that changes it; nothing: frozen
+};
+
+/// Per parameter, in their order, the treatment of the last group that matches its name (as in .gitignore: general before specific). `lr`:
+/// the optimizer's, relative to which a group's own rate is expressed. `layer_decay`: layer-wise learning-rate decay (Howard & Ruder 2018;
+/// Clark et al. 2020; Bao et al. 2022): the factor is layer_decay^(L − i) for layer i of L, layer_decay^(L + 1) for embeddings and tables
+/// of distances, 1 for what follows the layers; a group's lr_factor multiplies it, a group's lr replaces it. A parameter's layer is the
+/// first number in its name. What a parametrization gives (Parameters::rates) multiplies each rate, and divides each decay, so that their
+/// product stays.
+///
+/// Throws Error, which begins with the key (`optimizer.groups.0.match: …`), for a group that matches nothing, whose parameters are all
+/// taken by later groups, or whose weight decay applies to none; for layer_decay without layers; and if the first update trains nothing.
+std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
+                                  double lr);
 
 /// Updates parameters by their gradients. Its state per parameter (momentum, moments) starts at zero; weight decay applies to the
 /// parameters that declare it (WeightDecay). Groups may give parameters their own rate and weight decay, or freeze them: for good, without
@@ -24,17 +58,15 @@ class Optimizer {
   Optimizer(Optimizer const&) = delete;
   Optimizer& operator=(Optimizer const&) = delete;
 
-  /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(); an undefined gradient counts as zeros. Gradients
-  /// are not changed.
+  /// One update with learning rate `lr` and gradients gradient_factor · parameter.grad(), which stay; an undefined one counts as zeros.
   void step(double lr, double gradient_factor = 1);
   /// Number of updates so far.
   Index steps() const { return steps_; }
-  /// Sets the treatments of the parameters (treatments() of groups.hpp, in their order); frozen ones need no gradient from here on
+  /// Sets the treatments of the parameters (treatments(), in their order); frozen ones need no gradient from here on
   /// (set_frozen). Throws Error after the first update, or if the number differs from the parameters'.
   void treat(std::vector<Treatment> const& treatments);
 
-  /// Everything besides parameters and gradients that the next update depends on: "adamw.step" and, per parameter, "adamw.first.NAME", ….
-  /// The tensors are copies.
+  /// Copies of what the next update depends on besides parameters and gradients: "adamw.step" and, per parameter, "adamw.first.NAME", ….
   NamedTensors state() const;
   /// Restores state(), bit by bit; names of others ("ema.…") are ignored. Throws Error naming tensors that are missing, left over, or of
   /// another shape or dtype (joined_messages); then nothing has changed.
@@ -97,15 +129,10 @@ Choice optimizer_choice();
 OptimizerSettings const& optimizer_settings(Choice const& choice);
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters);
 
-// ---------------------------------------------------------------- clipping
-
-/// ‖g‖: the root of the sum of squares of all gradients (frozen parameters have none), summed in double precision, the same for any number
-/// of threads.
+/// ‖g‖ of all gradients (frozen parameters have none), the squares summed in double precision, the same for any number of threads.
 double gradient_norm(Parameters const& parameters);
 /// The factor on gradients that limits their norm: min(1, limit/(norm + 1e-6)).
 double clip_factor(double norm, double limit);
-
-// ---------------------------------------------------------------- averaged weights
 
 /// The exponential moving average of the weights (`train.ema`): after t updates Σ_s decay^(t−s) p_s / Σ_s decay^(t−s), s = 1 … t, p_s the
 /// parameters after update s. The initial weights are not included, so that short runs are not biased towards them.
@@ -127,10 +154,9 @@ class AverageWeights {
 
  private:
   void require_unswapped(char const* what) const;
-  NamedTensors averages() const;
 
   NamedTensors parameters_;
-  std::vector<Tensor> averages_;
+  NamedTensors averages_;  // in their order
   double decay_;
   Index steps_ = 0;
   bool swapped_ = false;

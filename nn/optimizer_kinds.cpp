@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -95,22 +97,25 @@ struct AdamSettings : OptimizerSettings {
 
 class Adam : public Optimizer {
  public:
-  Adam(Parameters const& parameters, AdamSettings const& settings)
-      : Optimizer(parameters, settings.decoupled ? "adamw" : "adam", {"first", "second"}), settings_(settings) {}
+  Adam(Parameters const& parameters, AdamSettings const& settings, std::string name)
+      : Optimizer(parameters, std::move(name), {"first", "second"}), of_adam_(settings) {}
 
- private:
+ protected:
   void update(OptimizedParameter& entry, ParameterRange const& part) const override {
-    double const decay = entry.decay(settings_.weight_decay);
-    auto step = kernels::adam_step(part.number, part.lr, settings_.betas[0], settings_.betas[1], settings_.eps);
+    double const decay = entry.decay(of_adam_.weight_decay);
+    auto step = kernels::adam_step(part.number, part.lr, of_adam_.betas[0], of_adam_.betas[1], of_adam_.eps);
     step.gradient_factor = part.gradient_factor;
-    (settings_.decoupled ? step.shrink : step.l2) = settings_.decoupled ? 1 - part.lr * decay : decay;
+    (of_adam_.decoupled ? step.shrink : step.l2) = of_adam_.decoupled ? 1 - part.lr * decay : decay;
     kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1], step, {part.begin, part.end});
   }
 
-  AdamSettings settings_;
+ private:
+  AdamSettings of_adam_;
 };
 
-std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const { return std::make_unique<Adam>(parameters, *this); }
+std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const {
+  return std::make_unique<Adam>(parameters, *this, decoupled ? "adamw" : "adam");
+}
 
 Declared<OptimizerKind> const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
 Declared<OptimizerKind> const adamw{
@@ -154,10 +159,9 @@ Tensor orthogonalised(Tensor const& x) {
 /// Muon (Jordan 2024): m ← βm + (1 − β)g; p ← (1 − lr·λ)p − lr·√max(1, rows/columns)·orthogonalised((1 − β)g + βm) for the layers'
 /// weight matrices [rows = out, columns = in], without Nesterov momentum orthogonalised(m); AdamW for the rest. The state of a matrix is m
 /// alone ("first").
-class Muon : public Optimizer {
+class Muon : public Adam {
  public:
-  Muon(Parameters const& parameters, MuonSettings const& settings)
-      : Optimizer(parameters, "muon", {"first", "second"}), settings_(settings) {
+  Muon(Parameters const& parameters, MuonSettings const& settings) : Adam(parameters, settings, "muon"), settings_(settings) {
     for (OptimizedParameter& entry : entries_)
       if (is_matrix(entry)) entry.slots.pop_back();
   }
@@ -179,18 +183,16 @@ class Muon : public Optimizer {
   }
 
   void update(OptimizedParameter& entry, ParameterRange const& part) const override {
-    double const decay = entry.decay(settings_.weight_decay);
     if (is_matrix(entry)) {
       Tensor none;
-      kernels::sgd_update(entry.parameter, part.gradient, none,
-                          {.rate = part.lr, .gradient_factor = 1, .l2 = decay, .momentum = 0, .nesterov = false}, {part.begin, part.end});
-      return;
+      double const decay = entry.decay(settings_.weight_decay);
+      return kernels::sgd_update(entry.parameter, part.gradient, none,
+                                 {.rate = part.lr, .gradient_factor = 1, .l2 = decay, .momentum = 0, .nesterov = false},
+                                 {part.begin, part.end});
     }
-    double const lr = entry.treatment.own_rate ? part.lr : part.lr * settings_.adam_lr / settings_.lr;
-    auto step = kernels::adam_step(part.number, lr, settings_.betas[0], settings_.betas[1], settings_.eps);
-    step.gradient_factor = part.gradient_factor;
-    step.shrink = 1 - lr * decay;
-    kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1], step, {part.begin, part.end});
+    ParameterRange by_adam = part;
+    if (!entry.treatment.own_rate) by_adam.lr = part.lr * settings_.adam_lr / settings_.lr;
+    Adam::update(entry, by_adam);
   }
 
   MuonSettings settings_;

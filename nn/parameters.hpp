@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -36,6 +37,8 @@ struct Initial {
 
   static Initial weight(double factor = 1, double always = 1) { return {Kind::weight, factor, always}; }
   static Initial normal(double deviation) { return {Kind::normal, deviation}; }
+  /// Normal, so that products with `inputs` numbers of variance 1 have variance spread².
+  static Initial preserving(Index inputs, double spread = 1) { return normal(spread / std::sqrt(static_cast<double>(inputs))); }
   static Initial constant(double value) { return {Kind::constant, value}; }
   static Initial drawn(std::function<double(double uniform)> of) { return {Kind::drawn, 1, 1, std::move(of)}; }
 };
@@ -84,8 +87,7 @@ class Parameters {
   Index elements() const;
   void clear_gradients();
 
-  /// Copies values into the parameters, converting the dtype. Throws Error naming missing, left-over and misshapen tensors
-  /// (joined_messages).
+  /// Copies values into the parameters, converting the dtype. Throws Error, joined_messages() on missing, left-over, misshapen tensors.
   void assign(NamedTensors const& values);
 
  private:

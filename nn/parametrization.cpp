@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "nn/groups.hpp"
 #include "nn/optimizer.hpp"
 
 namespace heed {

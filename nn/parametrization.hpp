@@ -42,12 +42,10 @@ struct ParametrizationSettings : Settings {
   std::optional<std::string> unavailable(AttentionSettings const& attention) const;
 };
 
-/// Gives the parameters of a model the initial values and rates of μP. `base`: those of the same model at width `base`, of which only the
-/// shapes matter.
+/// Gives the parameters of a model the initial values and rates of μP. `base`: shapes of those of the same model at width `base`.
 void parametrize(Parameters& parameters, Parameters const& base);
 
-/// The key of a run's initial values, optimizer or schedule with which μP's rules do not hold, and why, "train.optimizer.kind: …"; nothing:
-/// they hold.
+/// The key of initial values, optimizer or schedule with which μP's rules do not hold, and why, "train.optimizer.kind: …"; or nothing.
 std::optional<std::string> contradiction_of_mup(InitSettings const& init, Choice const& optimizer, Choice const& schedule);
 
 }  // namespace heed

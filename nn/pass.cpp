@@ -25,12 +25,11 @@ struct KeptRows {
 };
 
 /// Writes them, of the sequences with these numbers, into `room` [R, capacity, width], from row `first` of each on.
-template <class T>
-void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
-  auto const from = rows.x.data<T>();
-  auto const to = room.mutable_data<T>();
-  Index const width = rows.x.size(2), each = rows.count * width;
-  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(each), [&](Index begin, Index end) {
+void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor const& room, Index first) {
+  auto const from = bytes_in(rows.x);
+  auto const to = writable_bytes_in(room);
+  Index const width = rows.x.size(2) * static_cast<Index>(bytes_of(rows.x.dtype())), each = rows.count * width;
+  parallel_for(std::ssize(sequences), 0.2 * static_cast<double>(rows.count * rows.x.size(2)), [&](Index begin, Index end) {
     for (Index r = begin; r < end; ++r) {
       Index const start = (at(sequences, r) * rows.x.size(1) + rows.first) * width;
       std::ranges::copy(from.subspan(static_cast<std::size_t>(start), static_cast<std::size_t>(each)),
@@ -39,18 +38,13 @@ void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tenso
   });
 }
 
-void write_rows(KeptRows const& rows, std::vector<Index> const& sequences, Tensor& room, Index first) {
-  (rows.x.dtype() == DType::float32 ? write_rows<float> : write_rows<double>)(rows, sequences, room, first);
-}
-
 std::vector<Index> all_of(Index count) {
   std::vector<Index> numbers(static_cast<std::size_t>(count));
   std::iota(numbers.begin(), numbers.end(), Index{0});
   return numbers;
 }
 
-/// Steps behind each other on the last axis but one; the last axes of those that are shorter are filled with zeros. Undefined if there are
-/// none.
+/// Steps behind each other on the last axis but one, shorter last axes filled with zeros; undefined if there are none.
 Tensor joined(std::vector<Tensor> const& steps) {
   if (steps.size() < 2) return steps.empty() ? Tensor() : steps.front();
   Index longest = 0;

@@ -46,6 +46,14 @@ class Position {
   virtual std::unique_ptr<AttentionPosition> in_attention(Scope const& /*scope*/, Index /*heads*/, Index /*key_width*/) const { return {}; }
 };
 
+/// A positional encoding whose part in each attention layer is a `Part`, with parameters of the layer's own.
+template <class Part>
+struct PositionOfLayers : Position {
+  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index key_width) const override {
+    return std::make_unique<Part>(scope, heads, key_width);
+  }
+};
+
 /// What a positional encoding acts on.
 enum class PositionActsOn { nothing, embeddings, queries_and_keys, scores };
 
@@ -59,21 +67,25 @@ struct PositionKind {
   std::string beyond;  ///< behaviour beyond the trained context
   /// `settings`: the kind's.
   std::function<std::unique_ptr<Position>(Scope const& scope, PositionShape const& shape, Settings const& settings)> make;
-  std::shared_ptr<Settings> (*settings)() = nullptr;  ///< its keys; null: none
-  bool of_the_past = false;                           ///< whether it supports causal attention only
-  PositionActsOn acts_on = PositionActsOn::scores;    ///< queries_and_keys: rotates pairs of their entries, which needs even widths
+  PositionActsOn acts_on = PositionActsOn::scores;  ///< queries_and_keys: rotates pairs of their entries, which needs even widths
+  bool of_the_past = false;                         ///< whether it supports causal attention only
+  std::shared_ptr<Settings> (*settings)() = [] { return std::make_shared<Settings>(); };  ///< its keys
 };
-extern template void Registry<PositionKind>::add(PositionKind);  // compiled once
 /// Throws Error for an unknown name.
-PositionKind const& position_kind(std::string const& name);
+inline PositionKind const& position_kind(std::string const& name) { return Registry<PositionKind>::at(name, "position: there is no"); }
 
 /// `position:` in YAML: a kind's name, or a kind with its keys.
 struct PositionChoice : Choice {
-  PositionChoice();                         ///< none chosen
-  PositionChoice(std::string const& name);  // implicit: a name is a choice, with its keys' defaults
+  PositionChoice(std::string const& name = "") {  // implicit: a name is a choice, with its keys' defaults; "": none
+    for (PositionKind const& each : Registry<PositionKind>::all()) options.push_back({each.name, each.formula, each.settings});
+    kind = name;
+    if (!name.empty()) settings = position_kind(name).settings();
+  }
   PositionChoice(char const* name) : PositionChoice(std::string(name)) {}
 };
-std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape);
+inline std::unique_ptr<Position> make_position(PositionChoice const& choice, Scope const& scope, PositionShape const& shape) {
+  return position_kind(choice.kind).make(scope, shape, *choice.settings);
+}
 
 /// PE[p, 2i] = sin(p / 10000^{2i/d}), PE[p, 2i+1] = cos(p / 10000^{2i/d}): [length, width], positions first … first + length − 1.
 Tensor sinusoids(Index first, Index length, Index width, DType dtype);

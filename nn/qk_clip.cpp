@@ -1,6 +1,5 @@
 #include "nn/qk_clip.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 

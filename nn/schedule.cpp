@@ -37,11 +37,10 @@ struct Decay : ConstantSchedule {
 
   explicit Decay(std::string of_form) : form(std::move(of_form)) {}
   std::vector<Field> fields() override {
-    auto all = ConstantSchedule::fields();
-    all.push_back(
-        field(&min_lr, "min_lr", "learning rate at step train.steps, one step after the last update; the last update is still above it")
-            .at_least(0));
-    return all;
+    return extended(
+        ConstantSchedule::fields(),
+        {field(&min_lr, "min_lr", "learning rate at step train.steps, one step after the last update; the last update is still above it")
+             .at_least(0)});
   }
   double rate(Index step, Training const& training) const override {
     if (step < warmup) return ConstantSchedule::rate(step, training);
@@ -65,11 +64,10 @@ struct WarmupStableDecay : Decay {
 
   WarmupStableDecay() : Decay("linear") {}
   std::vector<Field> fields() override {
-    auto all = Decay::fields();
-    all.push_back(field(&decay, "decay", "share of the updates in which the rate falls, at the end").in(0, 1));
-    all.push_back(
-        field(&form, "form", "how it falls: linearly, as half a cosine, or as 1 - sqrt(progress)").one_of({"linear", "cosine", "sqrt"}));
-    return all;
+    return extended(
+        Decay::fields(),
+        {field(&decay, "decay", "share of the updates in which the rate falls, at the end").in(0, 1),
+         field(&form, "form", "how it falls: linearly, as half a cosine, or as 1 - sqrt(progress)").one_of({"linear", "cosine", "sqrt"})});
   }
   double rate(Index step, Training const& training) const override {
     double const begin = std::max((1 - decay) * static_cast<double>(training.steps), static_cast<double>(warmup));
@@ -86,8 +84,7 @@ struct InverseSquareRoot : ConstantSchedule {
   }
 };
 
-/// For a run that continues another: from the rate of that run's last update over the updates that follow, constant or down to min_lr by
-/// one of wsd's forms.
+/// For a run that continues another: from the rate of that run's last update, constant or down to min_lr by one of wsd's forms.
 struct Extension : Decay {
   Extension() : Decay("constant") {}
   std::vector<Field> fields() override {

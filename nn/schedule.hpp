@@ -16,8 +16,7 @@ struct Training {
   std::optional<double> last = {};  ///< and the rate of the last of them; nothing: it continues none
 };
 
-/// A learning-rate schedule: the settings of one kind, and the rate as a pure function of the step (from 0), so that there is no state to
-/// save.
+/// A learning-rate schedule: the settings of one kind, and the rate as a pure function of the step (from 0): there is no state to save.
 struct ScheduleSettings : Settings {
   virtual double rate(Index step, Training const& training) const = 0;
   /// The step at which warm-up reaches the peak; 0 without warm-up.

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "nn/files/npz.hpp"
-#include "nn/files/zip.hpp"
 #include "tests/folder.hpp"
 
 namespace heed::test {

@@ -6,7 +6,7 @@
 #include "autograd/graph.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/config/nearest.hpp"
-#include "nn/generate.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 

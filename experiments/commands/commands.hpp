@@ -11,7 +11,6 @@
 #include "experiments/program/run_options.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
-#include "nn/generate.hpp"
 
 namespace heed {
 

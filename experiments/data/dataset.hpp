@@ -12,7 +12,6 @@
 
 #include "experiments/data/files.hpp"
 #include "nn/batch.hpp"
-#include "nn/signature.hpp"
 
 namespace heed {
 

@@ -11,7 +11,6 @@
 #include "autograd/random.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "nn/batch.hpp"
-#include "nn/signature.hpp"
 
 namespace heed {
 

@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "experiments/exchange/formats.hpp"
-#include "nn/signature.hpp"
+#include "nn/batch.hpp"
 
 namespace heed {
 

@@ -21,7 +21,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/exchange/formats.hpp"
 #include "experiments/folder/record.hpp"
-#include "nn/files/zip.hpp"
+#include "nn/files/npz.hpp"
 
 namespace heed {
 

@@ -10,12 +10,12 @@
 #include "autograd/kernels/dispatch.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/exchange/huggingface.hpp"
+#include "nn/batch.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
-#include "nn/signature.hpp"
 
 namespace heed {
 

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/shape.hpp"
 
@@ -30,8 +29,7 @@ std::unique_ptr<Step> make_step(std::string const& name, Scope const& scope, Att
 
 }  // namespace
 
-ReferenceAttention::ReferenceAttention() : before_(std::exchange(reference_only, true)) {}
-ReferenceAttention::~ReferenceAttention() { reference_only = before_; }
+ReferenceAttention::ReferenceAttention() : Temporarily(reference_only, true) {}
 bool ReferenceAttention::alive() { return reference_only; }
 
 Attention::Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
@@ -65,23 +63,12 @@ Attention::Call Attention::call(Tensor const& query, Tensor const& key, Tensor c
 
 Tensor Attention::operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                              ForgetBias const& forget_bias, std::string const& part) const {
-  bool const composed = reference_only || pass.watches_attention();
-  return run(composed, query, key, value, visibility, pass, forget_bias, part.empty() ? part_ : part);
-}
-
-Tensor Attention::reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
-                            Pass const& pass) const {
-  return run(true, query, key, value, visibility, pass, {}, part_);
-}
-
-Tensor Attention::run(bool composed, Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility,
-                      Pass const& pass, ForgetBias const& forget_bias, std::string const& part) const {
   auto [form, in, bias] = call(query, key, value, visibility, forget_bias);
   if (pass.drops(dropout_)) form.dropout = {dropout_, pass.training.noise->child(part_ + ".weights")};
   form.hard = read_->choice({query.size(0), heads_, query.size(1), key.size(1)}, visibility, pass, part_ + ".read");
   AttentionStep step{{}, {}, visibility, query, key, parts_};
   ScoredContext read;
-  if (composed || bias.defined()) {
+  if (reference_only || pass.watches_attention() || bias.defined()) {
     ComposedAttention const all = composed_attention(form, in, {.bias = bias});
     if (pass.watches_attention()) step.scores = all.scores, step.weights = all.weights, step.key = of_all_heads(key);
     if (pass.watches_rows()) step.rows = composed_rows(form, in, all);
@@ -89,18 +76,17 @@ Tensor Attention::run(bool composed, Tensor const& query, Tensor const& key, Ten
   } else {
     read = parted_read(form, fused_attention(form, in, pass.watches_rows() ? &step.rows : nullptr));
   }
-  if (pass.watches_attention() || step.rows.defined()) pass.watching.observer->attention->add(part, from_start(step));
-  if (read.probability.defined()) Read::report(pass, visibility, read.probability, read.entropy);
+  if (pass.watches_attention() || step.rows.defined())
+    pass.watching.observer->attention->add(part.empty() ? part_ : part, from_start(step));
+  if (read.probability.defined()) {
+    auto const reach = visibility.causal ? HardChoices::Reach::later : HardChoices::Reach::sequence;
+    pass.watching.hard_choices->made.push_back({read.probability, read.entropy, reach});
+  }
   return read.context;
 }
 
 Tensor Attention::of_all_heads(Tensor const& x) const {
   return key_heads_ == heads_ ? x : merge_heads(heads_of_groups(x, heads_, key_heads_));
-}
-
-Tensor Attention::weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-  auto const [form, in, bias] = call(query, key, {}, visibility, {});
-  return composed_attention(form, in, {.bias = bias}).weights;
 }
 
 std::vector<Tensor> Attention::kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {

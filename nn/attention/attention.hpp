@@ -19,22 +19,15 @@ struct ForgetBias {
 /// Score, align and read for all heads at once.
 class Attention {
  public:
-  /// `position`: of self-attention, for positions that act inside it; null: none. `parts`: passed to observers. Throws Error for an unknown
-  /// step.
+  /// `position`: of self-attention, if it acts inside; null: none. `parts`: passed to observers. Throws Error for an unknown step.
   Attention(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape, double dropout,
             Position const* position = nullptr, AttentionParts parts = {});
 
   /// query [B, n, H·d], key [B, m, G·d], value [B, m, G·d_v] → [B, n, H·d_v]; queries and keys are rotated already; query head h reads
-  /// group ⌊h G/H⌋ of the keys. Uses the fused kernel, or reference() if an observer wants the weights or the position has a bias that the
-  /// kernel does not support. `part`: the layer's name, if different from the scope's.
+  /// group ⌊h G/H⌋ of the keys. Uses the fused kernel, or its reference (ReferenceAttention) if an observer wants the weights or the
+  /// position has a bias that the kernel does not support. `part`: the layer's name, if different from the scope's.
   Tensor operator()(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
                     ForgetBias const& forget_bias = {}, std::string const& part = {}) const;
-
-  /// The same by composed_attention(), for every combination.
-  Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass) const;
-
-  /// The weights a_ij, [B, H, n, m].
-  Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
 
   /// Score::kinks and AttentionPosition::kinks of all heads.
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const;
@@ -50,8 +43,6 @@ class Attention {
     Tensor bias = {};  ///< of a position that the kernels do not support
   };
   Call call(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, ForgetBias const& forget_bias) const;
-  Tensor run(bool composed, Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass,
-             ForgetBias const& forget_bias, std::string const& part) const;
   /// Repeats each group's part for its heads: [B, m, G·d] → [B, m, H·d].
   Tensor of_all_heads(Tensor const& x) const;
 
@@ -66,17 +57,10 @@ class Attention {
   std::unique_ptr<AttentionPosition> position_;
 };
 
-/// While it lives, attention on this thread uses its reference instead of a kernel.
-class ReferenceAttention {
- public:
+/// While it lives, attention on this thread uses its reference, composed_attention(), instead of a kernel.
+struct ReferenceAttention : Temporarily<bool> {
   ReferenceAttention();
-  ~ReferenceAttention();
-  ReferenceAttention(ReferenceAttention const&) = delete;
-  ReferenceAttention& operator=(ReferenceAttention const&) = delete;
   static bool alive();
-
- private:
-  bool before_;
 };
 
 /// Projections, attention, and the output projection (Vaswani et al. 2017, section 3.2.2); grouped keys (Shazeer 2019, Ainslie et al.

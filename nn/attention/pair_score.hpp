@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,8 +22,7 @@ struct PairScoreParts {
 /// A score made of a pair sum and a finish.
 class PairScore : public Score {
  public:
-  /// `kinks_of`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: it is
-  /// smooth.
+  /// `kinks_of`: for query [B, H, n, 1, d] and key [B, H, 1, m, d], values that change sign where the score is not smooth; null: nowhere.
   PairScore(std::shared_ptr<PairSum const> sum, std::shared_ptr<PairFinish const> finish, Tensor weight, Tensor parameter,
             Tensor (*kinks_of)(Tensor const&, Tensor const&))
       : sum_(std::move(sum)), finish_(std::move(finish)), weight_(std::move(weight)), parameter_(std::move(parameter)), kinks_(kinks_of) {}
@@ -48,10 +46,9 @@ class PairScore : public Score {
 template <class F, class G>
 auto pair_score(F f, G g, PairScoreParts const& parts = {}, Tensor (*kinks)(Tensor const&, Tensor const&) = nullptr) {
   return [sum = pair_sum(f), finish = pair_finish(g), parts, kinks](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
-    double const spread = 1 / std::sqrt(static_cast<double>(shape.width));
-    Tensor const weight = parts.weight.empty()
-                              ? Tensor()
-                              : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::normal(spread), WeightDecay::on);
+    Tensor const weight =
+        parts.weight.empty() ? Tensor()
+                             : scope.parameter(parts.weight, {shape.heads, shape.width}, Initial::preserving(shape.width), WeightDecay::on);
     Tensor const parameter = parts.parameter.empty()
                                  ? Tensor()
                                  : scope.parameter(parts.parameter, {shape.heads}, Initial::constant(parts.start), WeightDecay::off);

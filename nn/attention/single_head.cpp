@@ -48,16 +48,12 @@ StepwiseAttention::StepwiseAttention(SingleHead const* attention, std::optional<
       pass_(pass),
       first_choice_(choices_made(pass)) {}
 
-Visibility StepwiseAttention::visibility(Index position) const {
-  Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
-  if (!steps_.defined()) return sees;
-  auto const left = mapped(steps_.data<std::int64_t>(), [&](Index steps) { return std::max<Index>(steps - position, 0); });
-  sees.query_lengths = Tensor::of(left, steps_.shape());
-  return sees;
-}
-
 Tensor StepwiseAttention::operator()(Tensor const& query, Index position) {
-  Visibility const sees = visibility(position);
+  Visibility sees{.causal = false, .lengths = lengths_, .offset = position};
+  if (steps_.defined()) {
+    auto const left = mapped(steps_.data<std::int64_t>(), [&](Index steps) { return std::max<Index>(steps - position, 0); });
+    sees.query_lengths = Tensor::of(left, steps_.shape());
+  }
   if (query.rank() == 3) return attention_->attend(query, *memory_, sees, pass_);
   return squeeze(attention_->attend(unsqueeze(query, 1), *memory_, sees, pass_), 1);
 }

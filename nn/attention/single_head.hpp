@@ -25,12 +25,11 @@ class SingleHead {
   Attention attention_;
 };
 
-/// Attention to a memory in successive calls of one pass, for one step or several at a time. Observers and hard attention's choices see the
-/// calls as one layer.
+/// Attention to a memory in successive calls of one pass, for one step or several at a time; to observers and choices they are one layer.
 class StepwiseAttention {
  public:
-  /// `attention`: null for no attention. `lengths`: of the memory's sequences; `steps`: of the queries' sequences, beyond which no key is
-  /// visible (int64 [B]; undefined: all).
+  /// `attention`: null for none. `lengths`: of the memory's sequences; `steps`: of the queries', beyond which no key is visible (int64 [B];
+  /// undefined: all).
   StepwiseAttention(SingleHead const* attention, std::optional<Projected> const& memory, Tensor lengths, Tensor steps, Pass const& pass);
   StepwiseAttention(StepwiseAttention const&) = delete;
   StepwiseAttention& operator=(StepwiseAttention const&) = delete;
@@ -41,8 +40,6 @@ class StepwiseAttention {
   void finish(HardChoices::Reach reach);
 
  private:
-  Visibility visibility(Index position) const;
-
   SingleHead const* attention_;
   std::optional<Projected> const& memory_;
   Tensor lengths_, steps_;

@@ -1,6 +1,7 @@
 #include "nn/attention/steps.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 
@@ -38,31 +39,11 @@ std::optional<std::string> cannot_sample(std::string const& align) {
 template void Registry<ScoreKind>::add(ScoreKind);
 template void Registry<AlignKind>::add(AlignKind);
 
-Tensor Score::operator()(Tensor const& query, Tensor const& key) const {
-  AttentionForm form{.heads = query.size(1), .visibility = {}};
-  AttentionInputs in{merge_heads(query), merge_heads(key)};
-  fill(form, in);
-  return composed_attention(form, in).scores;
-}
-
 Tensor Align::operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const {
   AttentionForm form{.heads = scores.size(1), .visibility = visibility};
   AttentionInputs in{merge_heads(query), Tensor({scores.size(0), scores.size(3), 0}, scores.dtype())};  // keys that are only counted
   fill(form, in, in.query);
   return composed_weights(form, in, scores);
-}
-
-Tensor Read::operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const {
-  auto const hard = choice(weights.shape(), visibility, pass, layer);
-  if (!hard) return weights;
-  ReadWeights const r = composed_read(*hard, weights, visibility);
-  if (hard->scored) report(pass, visibility, r.probability, r.entropy);
-  return r.read;
-}
-
-void Read::report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy) {
-  auto const reach = visibility.causal ? HardChoices::Reach::later : HardChoices::Reach::sequence;
-  pass.watching.hard_choices->made.push_back({probability, entropy, reach});
 }
 
 bool LinearName::from_word(std::string_view variant) {
@@ -117,17 +98,10 @@ std::string AttentionSettings::key_of_many_heads() const {
 }
 
 std::optional<std::string> AttentionSettings::contradiction_of_linear() const {
-  AttentionSettings const usual;
-  std::pair<char const*, bool> const of_softmax[]{{"score", score != usual.score},
-                                                  {"align", align != usual.align},
-                                                  {"read", read != usual.read},
-                                                  {"softcap", softcap.has_value()},
-                                                  {"query_key_norm", query_key_norm != usual.query_key_norm},
-                                                  {"gate", gate},
-                                                  {"forget", forget},
-                                                  {"differential", differential}};
-  for (auto const& [key, given] : of_softmax)
-    if (given) return fmt::format("{}: linear attention ('{}') has no scores and no weights", key, linear.name);
+  constexpr std::array of_softmax{"score", "align", "read", "softcap", "query_key_norm", "gate", "forget", "differential"};
+  for (auto const& key : changed())
+    if (std::ranges::find(of_softmax, key) != of_softmax.end())
+      return fmt::format("{}: linear attention ('{}') has no scores and no weights", key, linear.name);
   if (!fixed_scale(scale, 1)) return fmt::format("scale: '{}' is not one of linear attention's: rsqrt, inverse, none or a number", scale);
   return of_linear.contradiction();
 }
@@ -151,19 +125,17 @@ StepValue AttentionSettings::value_of(std::string const& key) const {
   return set != of_align.end() ? set->second : std::ranges::find(keys, key, &StepKey::name)->usual;
 }
 
-std::map<std::string, StepValue> AttentionSettings::unusual_keys() const {
-  std::map<std::string, StepValue> unusual;
-  for (auto const& key : keys_of_aligns())
-    if (auto const value = value_of(key.name); value != key.usual) unusual[key.name] = value;
-  return unusual;
+std::vector<std::string> AttentionSettings::changed() const {
+  AttentionSettings own = *this, usual;
+  return differing_fields(own.fields(), usual.fields());
 }
 
 std::optional<std::string> AttentionSettings::contradiction_of_align() const {
-  for (auto const& [name, value] : unusual_keys()) {
+  for (auto const& name : changed()) {
     std::vector<std::string> owners;
     for (auto const& kind : Registry<AlignKind>::all())
       if (std::ranges::find(kind.keys, name, &StepKey::name) != kind.keys.end()) owners.push_back(kind.name);
-    if (std::ranges::find(owners, align) == owners.end())
+    if (!owners.empty() && std::ranges::find(owners, align) == owners.end())
       return fmt::format("{}: applies only to the align {}, not to '{}'", name, fmt::join(owners, " or "), align);
   }
   return std::nullopt;

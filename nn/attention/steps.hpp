@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -56,12 +55,8 @@ struct AttentionSettings : Settings {
   LinearSettings of_linear;             ///< likewise
   std::optional<Index> convolution;     ///< of queries, keys and values over the last w tokens, in linear attention too
 
-  /// All members, for comparison.
-  auto tied() const {
-    return std::tuple_cat(
-        std::tie(linear.name, score, scale, align, read, softcap, query_key_norm, gate, forget, differential, estimator, convolution),
-        of_linear.tied(), std::tuple(unusual_keys()));
-  }
+  /// The keys that differ from their defaults, without `linear`.
+  std::vector<std::string> changed() const;
   /// A key of an align: its value, or the usual one; sets it. Throws std::bad_variant_access for another type.
   double number(std::string const& key) const { return std::get<double>(value_of(key)); }
   bool flag(std::string const& key) const { return std::get<bool>(value_of(key)); }
@@ -78,16 +73,13 @@ struct AttentionSettings : Settings {
 
  private:
   StepValue value_of(std::string const& key) const;
-  /// Those of aligns that have another value than usual.
-  std::map<std::string, StepValue> unusual_keys() const;
   std::optional<std::string> contradiction_of_align() const;
   std::optional<std::string> contradiction_of_linear() const;
 
   std::map<std::string, StepValue> of_align;  ///< what is not in it is usual
 };
 
-/// The value of a fixed scale for queries and keys of this width: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25, a number itself.
-/// Nothing for other texts.
+/// The value of a fixed scale at this width d: rsqrt 1/√d, inverse 1/d, none 1, "power 0.25" d^−0.25, a number itself; else nothing.
 std::optional<double> fixed_scale(std::string const& scale, double width);
 
 /// Sizes that a step's parameters depend on.
@@ -116,10 +108,8 @@ class Score {
   /// Adds the score to a kernel call, which has its heads, queries [B, n, H·d], keys [B, m, G·d] and values [B, m, G·d_v] or none: its
   /// formulas, their other inputs, and replaced queries or keys. Without any: q_i · k_j.
   virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/) const {}
-  /// The scores alone: query [B, H, n, d], key [B, H, m, d] → [B, H, n, m]; the first query is at position 0.
-  Tensor operator()(Tensor const& query, Tensor const& key) const;
-  /// Values that change sign where the score is not smooth, to keep finite differences away from there: query and key as above, any shape
-  /// returned. Undefined for a score that is smooth everywhere.
+  /// Values that change sign where the score is not smooth, to keep finite differences away from there: query [B, H, n, d], key
+  /// [B, H, m, d], any shape returned. Undefined for a score that is smooth everywhere.
   virtual Tensor kinks(Tensor const& /*query*/, Tensor const& /*key*/) const { return {}; }
 };
 
@@ -127,8 +117,7 @@ class Score {
 class Align {
  public:
   virtual ~Align() = default;
-  /// Adds the align to a kernel call: its rows, windows and centres. `query` [B, n, H·d]: before the score replaced it. Without any:
-  /// softmax.
+  /// Adds the align to a kernel call: rows, windows, centres; without any: softmax. `query` [B, n, H·d]: before the score replaced it.
   virtual void fill(AttentionForm& /*form*/, AttentionInputs& /*in*/, Tensor const& /*query*/) const {}
   /// scores [B, H, n, m], query [B, H, n, d] → weights [B, H, n, m], 0 where a key is not visible; a query that sees no key gives zeros.
   Tensor operator()(Tensor const& scores, Tensor const& query, Visibility const& visibility) const;
@@ -144,10 +133,6 @@ class Read {
                                          std::string const& /*layer*/) const {
     return std::nullopt;
   }
-  /// The same, composed of simple operations, for weights a_ij: r_ij with c_i = Σ_j r_ij v_j. Reports the choices to the pass.
-  Tensor operator()(Tensor const& weights, Visibility const& visibility, Pass const& pass, std::string const& layer) const;
-  /// Reports to the pass the probability of a scored read's choices, and the entropy: [B, H, n].
-  static void report(Pass const& pass, Visibility const& visibility, Tensor const& probability, Tensor const& entropy);
 };
 
 /// A choice for one step, declared beside its definition.

@@ -58,8 +58,7 @@ int flush_content(int descriptor);
 /// system cannot do it or the folder is not readable.
 int flush_folder(std::filesystem::path const& folder);
 
-/// Exchanges two names, of files or folders, atomically. Returns false, with nothing changed, if one of them is missing or the system or
-/// file system cannot do it.
+/// Exchanges two names, of files or folders, atomically. Returns false, with nothing changed, if one is missing or the system cannot do it.
 bool exchange(std::filesystem::path const& a, std::filesystem::path const& b);
 
 }  // namespace heed

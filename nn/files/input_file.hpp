@@ -12,9 +12,8 @@
 
 namespace heed {
 
-/// A regular file, open for reading. Reads instead of mapping: an unreadable page of a mapping, or one past the end of a file that was
-/// truncated meanwhile, would kill the process by a signal; a failed read is reported. If the file is replaced by rename, the open one
-/// stays complete.
+/// A regular file, open for reading; it stays complete if it is replaced by rename. Reads instead of mapping: a mapped page that cannot be
+/// read, or that was cut off meanwhile, would kill the process by a signal; a failed read is reported.
 class InputFile {
  public:
   /// Throws FileError for a file that is missing, unreadable, or not a regular file.

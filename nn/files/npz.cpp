@@ -1,19 +1,43 @@
 #include "nn/files/npz.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
+#include <limits>
 #include <span>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/utf8.hpp"
-#include "nn/files/zip.hpp"
 
 namespace heed {
+
+std::uint32_t crc32(std::string_view bytes) {
+  static auto const table = [] {
+    std::array<std::uint32_t, 256> result{};
+    for (std::uint32_t i = 0; i < result.size(); ++i) {
+      std::uint32_t value = i;
+      for (int bit = 0; bit < 8; ++bit) value = (value & 1) != 0 ? 0xEDB88320U ^ value >> 1 : value >> 1;
+      result[i] = value;
+    }
+    return result;
+  }();
+  std::uint32_t value = 0xFFFFFFFFU;
+  for (char const c : bytes) value = table[(value ^ static_cast<unsigned char>(c)) & 0xFF] ^ value >> 8;
+  return ~value;
+}
+
+std::string little_endian(std::uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> (8 * i) & 0xFF);
+  return text;
+}
 
 namespace {
 
@@ -84,6 +108,16 @@ Npy parse(NpyArray const& array) {
     for (at = next; at < end && (*at == ',' || *at == ' ');) ++at;
   }
   return npy;
+}
+
+/// What a local header and an entry of the central directory share, from "version needed" to the lengths of name and extra field.
+std::string description(std::string const& name, std::string_view content) {
+  constexpr std::uint64_t version = 20, flags = 0, stored = 0, midnight = 0, january_1st_1980 = 1 << 5 | 1;
+  std::string text;
+  for (std::uint64_t field : {version, flags, stored, midnight, january_1st_1980}) text += little_endian(field, 2);
+  text += little_endian(crc32(content), 4);
+  for (int i = 0; i < 2; ++i) text += little_endian(content.size(), 4);  // compressed and not
+  return text + little_endian(name.size(), 2) + little_endian(0, 2);
 }
 
 /// The types of numbers.
@@ -173,7 +207,23 @@ NpyArray NpyArray::of(std::string name, std::vector<std::string> const& texts) {
 }
 
 void write_npz(std::filesystem::path const& path, std::vector<NpyArray> const& arrays) {
-  write_zip(path, mapped(arrays, [](NpyArray const& array) { return std::pair(array.name + ".npy", std::string_view(array.npy)); }));
+  AtomicFile zip(path);
+  std::string directory;
+  std::uint64_t offset = 0;
+  for (NpyArray const& array : arrays) {
+    std::string const name = array.name + ".npy", described = description(name, array.npy), header = "PK\x03\x04" + described + name;
+    // Made by version 2.0; behind the name's and extra field's lengths: no comment, the first disk, no attributes.
+    directory += "PK\x01\x02" + little_endian(20, 2) + described + std::string(10, '\0') + little_endian(offset, 4) + name;
+    offset += header.size() + array.npy.size();
+    if (offset + directory.size() > std::numeric_limits<std::uint32_t>::max() || arrays.size() > 0xFFFF)
+      throw FileError(fmt::format("{}: more than the 4 GB that such a file can hold", path.string()));
+    zip.write(header);
+    zip.write(array.npy);
+  }
+  zip.write(directory);
+  zip.write("PK\x05\x06" + little_endian(0, 4) + little_endian(arrays.size(), 2) + little_endian(arrays.size(), 2) +
+            little_endian(directory.size(), 4) + little_endian(offset, 4) + little_endian(0, 2));
+  zip.commit();
 }
 
 }  // namespace heed

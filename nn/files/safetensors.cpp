@@ -102,11 +102,6 @@ std::string shown(json const& value) {
   return text.size() <= 80 ? text : text.substr(0, 77) + "...";
 }
 
-json parse_header(std::string const& where, std::string_view text) {
-  if (text.empty() || text.front() != '{') fail(where, "the header is not a JSON object: it does not begin with {");
-  return parse_json<json>(text, where + ": the header", 8);
-}
-
 // A whole number ≥ 0 that fits in 63 bits.
 std::optional<Index> natural(json const& value) {
   if (!value.is_number_unsigned()) return std::nullopt;
@@ -173,7 +168,8 @@ SafetensorsFile::SafetensorsFile(std::filesystem::path path) : file_(std::move(p
   auto const text = header();
   data_begin_ = prefix_bytes + text.size();
   data_size_ = file_.size() - data_begin_;
-  auto const description = parse_header(file_.path().string(), text);
+  if (!text.starts_with('{')) refuse("the header is not a JSON object: it does not begin with {");
+  auto const description = parse_json<json>(text, file_.path().string() + ": the header", 8);
   for (auto const& [name, value] : description.items()) name == metadata_key ? add_metadata(value) : add_entry(name, value);
   std::sort(names_.begin(), names_.end(), [&](std::string const& a, std::string const& b) {
     StoredTensor const &x = entry(a), &y = entry(b);

@@ -38,8 +38,7 @@ class SafetensorsFile {
   Shape const& shape(std::string_view name) const;
   /// The dtype of tensor(name). Throws FileError for an unknown name.
   DType dtype(std::string_view name) const;
-  /// A tensor in its own array. Throws FileError for an unknown name, for a U64 beyond int64's range, and if the file has changed since it
-  /// was opened.
+  /// A tensor in its own array. Throws FileError for an unknown name, a U64 beyond int64's range, and a file that was changed since opened.
   Tensor tensor(std::string_view name) const;
   /// The strings of `__metadata__`; empty if there are none.
   std::map<std::string, std::string> const& metadata() const { return metadata_; }

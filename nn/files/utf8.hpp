@@ -32,13 +32,11 @@ bool is_control(char32_t c);
 /// The text for a terminal: control characters other than tab and line feed, and bytes that are not UTF-8, become U+FFFD.
 std::string printable(std::string_view text);
 
-/// Whether a character is displayed as itself: not a control character, a line end, or one of Unicode's bidirectional marks, which can
-/// disguise a name.
+/// Whether a character is displayed as itself: no control character, line end, or bidirectional mark, which can disguise a name.
 bool is_visible(char32_t c);
 
 /// Valid UTF-8 for a page, a figure or a table of Markdown, whose own words it cannot turn round: bidirectional marks are shown as code
-/// points, U+202E, and letters that are read from right to left stand with the blanks among them between U+2068 and U+2069 (isolated, as by
-/// <bdi>).
+/// points, U+202E; letters read from right to left, and the blanks among them, stand between U+2068 and U+2069 (isolated, as by <bdi>).
 std::string isolated(std::string_view text);
 
 }  // namespace heed

@@ -14,7 +14,7 @@ namespace {
 /// the sequence reaches the predictions, which know each other as little. Without targets h is the last token's.
 class Bottleneck : public OutputHead {
  public:
-  explicit Bottleneck(HeadParts const& parts)
+  Bottleneck(HeadParts const& parts, HeadSettings const&)
       : OutputHead(parts),
         first_(parts.scope.at("bottleneck.0"), parts.width),
         second_(parts.scope.at("bottleneck.1"), parts.width),
@@ -59,12 +59,10 @@ class Bottleneck : public OutputHead {
 
 struct BottleneckSettings : HeadSettings {
   std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs"}, {"targets"}}; }
-  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Bottleneck>(parts); }
 };
 
-Declared<HeadKind> const bottleneck_head{{"bottleneck",
-                                          "tasks: every target from the state of the first position that has one (Poli et al. 2024)",
-                                          [] { return std::make_shared<BottleneckSettings>(); }, SeesText::past}};
+Declared<HeadKind> const bottleneck_head{head_of<Bottleneck, BottleneckSettings>(
+    "bottleneck", "tasks: every target from the state of the first position that has one (Poli et al. 2024)", SeesText::past)};
 
 }  // namespace
 

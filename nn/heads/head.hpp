@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nn/model.hpp"
@@ -73,6 +74,16 @@ struct HeadKind {
   std::function<std::shared_ptr<HeadSettings>()> settings;
   std::optional<SeesText> only = {};
 };
+/// Settings S that make a head H of themselves.
+template <class H, class S>
+struct SettingsOfHead : S {
+  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<H>(parts, *this); }
+};
+/// The kind of a head H with settings S.
+template <class H, class S>
+HeadKind head_of(std::string name, std::string help, std::optional<SeesText> only = {}) {
+  return {std::move(name), std::move(help), [] { return std::make_shared<SettingsOfHead<H, S>>(); }, only};
+}
 /// The kinds of head for a model that sees this; the language model is the default.
 Choice head_choice(SeesText sees);
 /// The chosen head's settings. Throws Error if none is chosen.

@@ -23,11 +23,22 @@ Tensor option_scores(LinearHead const& words, Tensor const& of_rows, bool mean) 
 
 namespace {
 
+struct LikelihoodSettings : HeadSettings {
+  std::string score = "mean";
+
+  std::vector<Field> fields() override {
+    return {field(&score, "score", "score of an option: mean or sum of its tokens' log-probabilities").one_of({"mean", "sum"})};
+  }
+  std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
+};
+
 /// Which of K options is right, without training: the score of an option is the log-probability of its tokens behind the text, their mean
 /// or sum (Radford et al. 2018, section 5, "zero-shot behaviors"). inputs, targets [B, K, T]: −1 where a token is not the option's.
 class Likelihood : public OutputHead {
  public:
-  Likelihood(HeadParts const& parts, bool mean) : OutputHead(parts), mean_(mean) { check_options(parts.data); }
+  Likelihood(HeadParts const& parts, LikelihoodSettings const& settings) : OutputHead(parts), mean_(settings.score == "mean") {
+    check_options(parts.data);
+  }
 
   std::vector<Term> terms() const override { return {{"label", "label"}}; }
   std::vector<Prediction> predictions(Streams const& streams, Batch const& batch, Pass const&) const override {
@@ -39,19 +50,8 @@ class Likelihood : public OutputHead {
   bool mean_;
 };
 
-struct LikelihoodSettings : HeadSettings {
-  std::string score = "mean";
-
-  std::vector<Field> fields() override {
-    return {field(&score, "score", "score of an option: mean or sum of its tokens' log-probabilities").one_of({"mean", "sum"})};
-  }
-  std::vector<InputPart> reads(HeadViews const&) const override { return {{"inputs", "continued"}, {"targets", "continued"}, {"label"}}; }
-  std::unique_ptr<OutputHead> make(HeadParts const& parts) const override { return std::make_unique<Likelihood>(parts, score == "mean"); }
-};
-
-Declared<HeadKind> const likelihood_head{{"likelihood",
-                                          "the option with the highest likelihood under a language model, zero-shot (Radford et al. 2018)",
-                                          [] { return std::make_shared<LikelihoodSettings>(); }, SeesText::past}};
+Declared<HeadKind> const likelihood_head{head_of<Likelihood, LikelihoodSettings>(
+    "likelihood", "the option with the highest likelihood under a language model, zero-shot (Radford et al. 2018)", SeesText::past)};
 
 }  // namespace
 

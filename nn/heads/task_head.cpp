@@ -2,8 +2,11 @@
 
 #include "autograd/error.hpp"
 #include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/loss.hpp"
+#include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "nn/layers.hpp"
 
 namespace heed {
 
@@ -108,5 +111,82 @@ Tensor TaskHead::summary(Streams const& streams, Pass const& pass) const {
   };
   return pass.dropout(found(), dropout_, path_);
 }
+
+namespace {
+
+/// The class of an example: softmax(W h + b) of its summary h (Radford et al. 2018, eq. 3; Devlin et al. 2019, section 4.1). Of a pair that
+/// is shown in both orders, inputs [B, 2, T], h is the sum of both summaries.
+class Classification : public TaskHead {
+ public:
+  Classification(HeadParts const& parts, TaskHeadSettings const& settings)
+      : TaskHead(parts, settings, "classification", {.name = "label", .targets = "label", .of_classes = parts.data["label"].weights}),
+        linear_(parts.scope.at("classification"), width(), parts.data["label"].classes, true) {
+    if (has_options(parts.data)) throw Error("model.head: options of a multiple choice have no classes; use head: choice");
+  }
+
+ private:
+  LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const h = summary(streams, pass);
+    Index const rows = batch.rows();
+    return {h.size(0) == rows ? h : sum(reshape(h, {rows, -1, h.size(1)}), {1}), linear_.weight, linear_.bias};
+  }
+
+  Linear linear_;
+};
+
+Declared<HeadKind> const classification_head{head_of<Classification, TaskHeadSettings>(
+    "classification", "the class of a text or of a pair of texts (Radford et al. 2018; Devlin et al. 2019)")};
+
+/// Which of K options is right: softmax over k of v·h_k, h_k the summary of the sequence with option k, inputs [B, K, T] (Radford et al.
+/// 2018, section 3.3; Devlin et al. 2019, section 4.4).
+class MultipleChoice : public TaskHead {
+ public:
+  MultipleChoice(HeadParts const& parts, TaskHeadSettings const& settings)
+      : TaskHead(parts, settings, "choice", {"label", "label"}), vector_(parts.scope.at("choice"), width(), 1, false) {
+    check_options(parts.data);
+  }
+
+ private:
+  LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const scores = vector_(summary(streams, pass));  // [B·K, 1]
+    return {reshape(scores, {batch.rows(), -1})};
+  }
+
+  Linear vector_;
+};
+
+Declared<HeadKind> const choice_head{
+    head_of<MultipleChoice, TaskHeadSettings>("choice", "which of several options is right (Radford et al. 2018; Devlin et al. 2019)")};
+
+/// Where an answer begins and ends in a passage: P_i = exp(S·T_i)/Σ_j exp(S·T_j) and the same with E for its end, logits [B, 2, T] (Devlin
+/// et al. 2019, section 4.2). Positions that are not the passage's (part "passage" is 0) have no probability; the position of the summary
+/// token stands for "no answer" (section 4.3).
+class Span : public TaskHead {
+ public:
+  Span(HeadParts const& parts, TaskHeadSettings const& settings)
+      : TaskHead(parts, settings, "span", {"span", "span"}), ends_(parts.scope.at("span"), width(), 2, true) {}
+
+ private:
+  LinearHead logits(Streams const& streams, Batch const& batch, Pass const& pass) const override {
+    Tensor const scores = permute(ends_(per_token(streams, pass)), {0, 2, 1});  // [B, 2, T]
+    Tensor const& passage = batch["passage"];
+    std::vector<double> outside;
+    for (Index const part : passage.data<std::int64_t>()) outside.push_back(part == 0 ? no_choice : 0);
+    return {scores + Tensor::of(outside, {passage.size(0), 1, passage.size(1)}, scores.dtype())};
+  }
+
+  Linear ends_;
+};
+
+struct SpanSettings : TaskHeadSettings {
+  std::vector<InputPart> reads(HeadViews const& views) const override {
+    return examples(views, {{"passage", views.examples}, {"span", views.examples}});
+  }
+};
+
+Declared<HeadKind> const span_head{
+    head_of<Span, SpanSettings>("span", "where an answer begins and ends in a passage (Devlin et al. 2019)")};
+
+}  // namespace
 
 }  // namespace heed

@@ -54,8 +54,7 @@ struct TaskHeadSettings : HeadSettings {
 /// a pre-trained model, otherwise fine-tuning.
 class TaskHead : public OutputHead {
  public:
-  /// `kind`: its name in the parameters, heads.KIND. Throws Error for an auxiliary language-model loss if positions see the tokens to be
-  /// predicted.
+  /// `kind`: its name in the parameters, heads.KIND. Throws Error for an auxiliary language-model loss of a model that is not causal.
   TaskHead(HeadParts const& parts, TaskHeadSettings const& settings, std::string const& kind, Term task);
 
   std::vector<Term> terms() const final;

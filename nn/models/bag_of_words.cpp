@@ -19,8 +19,7 @@ struct BagOfWordsSettings : Settings {
 };
 
 /// A linear function of the mean of a sequence's token embeddings, whatever their order: the classifier of fastText (Joulin et al. 2017),
-/// of words alone. A token's embedding includes that of the text that it is from, its segment. Of a multiple choice, inputs [B, K, T], a
-/// sequence has one score.
+/// of words alone. A token's embedding includes its segment's. Of a multiple choice, inputs [B, K, T], a sequence has one score.
 class BagOfWords : public Model {
  public:
   BagOfWords(Parameters& parameters, BagOfWordsSettings const& s, Signature const& data)

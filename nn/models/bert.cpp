@@ -13,8 +13,4 @@ Declared<ModelKind> const bert_model{model_of<Bert, BertSettings>(
 
 }  // namespace
 
-std::vector<Field> BertSettings::fields() {
-  return extended(TextStackSettings::fields(), {field(&masking, "masking", "which tokens are predicted, and what replaces them")});
-}
-
 }  // namespace heed

@@ -8,7 +8,9 @@ namespace heed {
 struct BertSettings : TextStackSettings {
   MaskingSettings masking;
   BertSettings() : TextStackSettings(SeesText::all) {}
-  std::vector<Field> fields() override;
+  std::vector<Field> fields() override {
+    return extended(TextStackSettings::fields(), {field(&masking, "masking", "which tokens are predicted, and what replaces them")});
+  }
 };
 
 /// A bidirectional encoder (Devlin et al. 2019): every token attends to its whole sequence, and masked tokens are predicted. A head for

@@ -76,11 +76,6 @@ struct TextStackSettings : StackSettings {
   std::optional<std::string> contradiction() override;
 };
 
-/// The batch parts of a stream's positions and of the memory that its blocks attend to, if any.
-struct StreamParts {
-  std::string own = "inputs", memory = {};
-};
-
 /// The encoder outputs that a decoder's blocks attend to.
 struct Memory {
   Tensor x = {};               ///< [B, S, d]; undefined: none
@@ -90,10 +85,10 @@ struct Memory {
 /// One layer: attention, optional cross-attention to a memory, and an MLP, each with a residual connection.
 class Block {
  public:
-  /// `layer`: counted from 0. `residual_scale`: factor on the initial standard deviation of residual output projections. `cross`: settings
-  /// of cross-attention; null: none.
+  /// `layer`: from 0. `residual_scale`: factor on the initial deviation of residual output projections. `cross`: null for none.
+  /// `parts`: the block's own, as queries, and the memory's.
   Block(Scope const& scope, StackSettings const& settings, Index layer, Position const& position, double residual_scale,
-        AttentionSettings const* cross, StreamParts const& parts);
+        AttentionSettings const* cross, AttentionParts const& parts);
   /// The stream x [B, T, d] → [B, T, d].
   Tensor operator()(Tensor x, Visibility const& sees, Memory const& memory, Pass const& pass) const;
 
@@ -114,10 +109,9 @@ class Block {
 /// Positions, blocks and, with pre-norm, a final norm.
 class Blocks {
  public:
-  /// `residual_scale`, `cross`: as in Block. `causal`: whether a token's choices affect later positions only; also determines the operation
-  /// count.
+  /// `residual_scale`, `cross`: as in Block. `causal`: a token's choices affect later positions only; the operation count follows it.
   Blocks(Scope const& scope, StackSettings const& settings, bool causal, double residual_scale, AttentionSettings const* cross = nullptr,
-         StreamParts const& parts = {});
+         AttentionParts const& parts = {});
 
   /// Embeddings x [B, T, d] plus positions, with dropout.
   Tensor embedded(Tensor const& x, Pass const& pass) const;

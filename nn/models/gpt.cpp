@@ -32,15 +32,15 @@ std::variant<MultiHead, LinearAttention> self_attention(Scope const& scope, Stac
 // --- A block: x + attention(norm x), then x + mlp(norm x) --------------------------------------------------------------------------------
 
 Block::Block(Scope const& scope, StackSettings const& s, Index layer, Position const& position, double residual_scale,
-             AttentionSettings const* cross, StreamParts const& parts)
+             AttentionSettings const* cross, AttentionParts const& parts)
     : path_(scope.path()),
       layer_(static_cast<std::size_t>(layer)),
       attention_residual_(scope, "norm1", "attention", s.width, s.norm, s.dropout),
-      attention_(self_attention(scope.at("attention"), s, layer, position, residual_scale, {parts.own, parts.own})),
+      attention_(self_attention(scope.at("attention"), s, layer, position, residual_scale, {parts.queries, parts.queries})),
       cross_(cross == nullptr ? std::optional<Cross>()
                               : Cross{Residual(scope, "norm2", "cross_attention", s.width, s.norm, s.dropout),
                                       MultiHead(scope.at("cross_attention"), *cross, s.shape_of(*cross, layer), s.bias, s.dropout,
-                                                residual_scale, nullptr, {parts.own, parts.memory})}),
+                                                residual_scale, nullptr, parts)}),
       mlp_residual_(scope, cross == nullptr ? "norm2" : "norm3", "mlp", s.width, s.norm, s.dropout),
       mlp_(scope.at("mlp"), s.width, s.hidden(), s.activation, s.bias, residual_scale) {}
 
@@ -62,7 +62,7 @@ Tensor Block::operator()(Tensor x, Visibility const& sees, Memory const& memory,
 // --- The stack of blocks -----------------------------------------------------------------------------------------------------------------
 
 Blocks::Blocks(Scope const& scope, StackSettings const& s, bool causal, double residual_scale, AttentionSettings const* cross,
-               StreamParts const& parts)
+               AttentionParts const& parts)
     : settings_(s),
       cross_(cross == nullptr ? std::nullopt : std::optional(*cross)),
       causal_(causal),

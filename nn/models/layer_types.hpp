@@ -49,8 +49,7 @@ struct LayerList : ListOf<LayerSettings> {
   }
 };
 
-/// `layer_types:` is repeated over the layers: its length divides their number or, one layer ending them, one less. `last_layer:` stands in
-/// the place of the last one.
+/// `layer_types:` is repeated over the layers: its length divides their number or, one ending them, one less; `last_layer:` is last.
 struct LayerPattern {
   LayerList list;
   MapOf<LayerSettings> types;

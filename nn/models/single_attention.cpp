@@ -19,9 +19,6 @@ namespace {
 
 constexpr double no_value = -100;  // the logit of a token that is no value: e⁻¹⁰⁰ of an answer's probability
 
-/// Initial weights whose products with vectors of variance 1 an entry have variance spread².
-Initial preserving(Index inputs, double spread = 1) { return Initial::normal(spread / std::sqrt(static_cast<double>(inputs))); }
-
 /// The width of the vector that represents a key.
 Index input_width(SingleAttentionSettings const& s) { return s.input_width.value_or(s.keys); }
 
@@ -34,14 +31,12 @@ Tensor one_hot_vectors(SingleAttentionSettings const& s, Index count, DType dtyp
   return scaled_identity(count, s.input_norm.value_or(std::sqrt(static_cast<double>(count))), dtype);
 }
 
-Tensor gaussian_vectors(SingleAttentionSettings const& s, DType dtype) {
-  double const root = std::sqrt(static_cast<double>(input_width(s)));
-  return scale(Tensor::normal({s.keys, input_width(s)}, Stream(0, "single_attention.inputs"), dtype), s.input_norm.value_or(root) / root);
-}
-
 /// The vectors of the keys 1 … K and, first, of the blank: zeros.
 Tensor key_vectors(SingleAttentionSettings const& s, DType dtype) {
-  return pad(s.inputs == "gaussian" ? gaussian_vectors(s, dtype) : one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
+  if (s.inputs != "gaussian") return pad(one_hot_vectors(s, s.keys, dtype), 0, 1, 0);
+  double const root = std::sqrt(static_cast<double>(input_width(s)));
+  Tensor const drawn = Tensor::normal({s.keys, input_width(s)}, Stream(0, "single_attention.inputs"), dtype);
+  return pad(scale(drawn, s.input_norm.value_or(root) / root), 0, 1, 0);
 }
 
 /// Tokens at the positions first, first + step, … of every row, less `base`: int64 [B, count].
@@ -64,8 +59,7 @@ Tensor tokens_at(Tensor const& rows, Index first, Index count, Index step, Index
 ///     linear readout:  logits = W_o c,          y(v) = W_v x(v)
 ///
 /// x is a multiple of a one-hot vector or, for a key, a fixed Gaussian vector: entries have variance 1 unless input_norm gives another
-/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are numbered as in the tasks: 0 is blank,
-/// 1 … `keys` the keys, then the values.
+/// length. Initial queries and keys have entries of variance spread² if the inputs' is 1. Tokens are the tasks': a blank, keys, values.
 class SingleAttention : public Model {
  public:
   SingleAttention(Parameters& parameters, SingleAttentionSettings const& s, Signature const& data)
@@ -76,8 +70,9 @@ class SingleAttention : public Model {
         value_width_(s.value_width.value_or(s.width / s.heads)),
         part_("blocks.0.attention"),
         query_(Scope(parameters).at(part_ + ".query"), s.question * input_width(s), s.heads * key_width_, false,
-               preserving(s.question * input_width(s), s.spread)),
-        key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false, preserving(input_width(s), s.spread)),
+               Initial::preserving(s.question * input_width(s), s.spread)),
+        key_(Scope(parameters).at(part_ + ".key"), input_width(s), s.heads * key_width_, false,
+             Initial::preserving(input_width(s), s.spread)),
         attention_(Scope(parameters).at(part_), s.attention, {s.heads, key_width_, s.pairs}, 0, nullptr, {"", ""}) {
     if (values_ < 1) throw Error(fmt::format("model.keys: of {} tokens, a blank and {} keys leave no value", vocabulary(), s.keys));
     key_vectors_ = key_vectors(s, parameters.dtype());
@@ -85,8 +80,8 @@ class SingleAttention : public Model {
     value_vectors_ = fixed ? scaled_identity(values_, 1, parameters.dtype()) : one_hot_vectors(s, values_, parameters.dtype());
     if (fixed) return;
     Scope const scope = Scope(parameters).at(part_);
-    value_.emplace(scope.at("value"), values_, s.heads * value_width_, false, preserving(values_));
-    output_.emplace(scope.at("output"), s.heads * value_width_, s.question * values_, false, preserving(s.heads * value_width_));
+    value_.emplace(scope.at("value"), values_, s.heads * value_width_, false, Initial::preserving(values_));
+    output_.emplace(scope.at("output"), s.heads * value_width_, s.question * values_, false, Initial::preserving(s.heads * value_width_));
   }
 
   Outcome run(Batch const& batch, Pass const& pass) const override {

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/index.hpp"
 #include "autograd/ops/product.hpp"
@@ -90,21 +89,36 @@ class Transformer : public Model {
     double const head = 2 * static_cast<double>(settings_.width) * static_cast<double>(vocabulary());
     return encoder_.flops_per_token() + decoder_.flops_per_token() + head;
   }
-
-  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override {
+    return decoding_of(*this, given, pass, "source");
+  }
 
  private:
-  class IncrementalDecoding;
+  friend class SourceDecoding<Transformer>;
 
+  struct EncodedMemory : Memory {
+    void keep(std::span<Index const> rows) {
+      x = take(x, rows);
+      if (visibility.lengths.defined()) visibility.lengths = take(visibility.lengths, rows);
+    }
+  };
   /// The memory of the batch's source, visible up to its lengths.
-  Memory encode(Batch const& batch, Pass const& pass) const {
+  EncodedMemory encode(Batch const& batch, Pass const& pass) const {
     Tensor const lengths = batch.get("source_lengths");
     Tensor const embedded = scale(source_tokens_(batch["source"]), std::sqrt(static_cast<double>(settings_.width)));
     Visibility const sees{.causal = false, .lengths = lengths, .offset = 0, .query_lengths = lengths};
     Tensor const x = encoder_(encoder_.embedded(embedded, pass), sees, pass);
     // Any position of the target may attend to any position of the source.
     set_reach(pass, 0, HardChoices::Reach::sequence);
-    return {x, {.causal = false, .lengths = lengths, .offset = 0}};
+    return {{x, {.causal = false, .lengths = lengths, .offset = 0}}};
+  }
+  KeyValueCache begin(EncodedMemory const&) const {
+    KeyValueCache cache;
+    cache.layers.resize(decoder_.size());
+    return cache;
+  }
+  Tensor next_scores(Tensor const& tokens, EncodedMemory const& memory, KeyValueCache&, Pass const& pass) const {
+    return linear(last_position(read(tokens, {}, memory, pass)), head_, {});
   }
   /// The target's tokens [B, T] with lengths (undefined: all) → the output of the last block.
   Tensor read(Tensor const& tokens, Tensor const& lengths, Memory memory, Pass const& pass) const {
@@ -124,41 +138,6 @@ class Transformer : public Model {
   Blocks encoder_, decoder_;
   Tensor head_;
 };
-
-/// Rows that are decoded together: the source is encoded once, each layer's keys and values are kept.
-class Transformer::IncrementalDecoding : public StepwiseDecoding {
- public:
-  IncrementalDecoding(Transformer const& model, Batch const& given, Pass const& pass) : StepwiseDecoding(pass), model_(model) {
-    memory_ = model.encode(given, pass_);
-    begin(memory_.x.size(0));
-    restart();
-    pass_.decoding.cache = &cache_;
-  }
-
-  void restart() override {
-    cache_ = {};
-    cache_.layers.resize(model_.decoder_.size());
-  }
-
- private:
-  Tensor read(Tensor const& tokens) override { return linear(last_position(model_.read(tokens, {}, memory_, pass_)), model_.head_, {}); }
-  void keep_read(std::span<Index const> rows) override { cache_.keep(rows); }
-  void keep_given(std::span<Index const> rows) override {
-    cache_.keep_memory(rows);
-    memory_.x = take(memory_.x, rows);
-    if (memory_.visibility.lengths.defined()) memory_.visibility.lengths = take(memory_.visibility.lengths, rows);
-  }
-
-  Transformer const& model_;
-  Memory memory_;
-  KeyValueCache cache_;
-};
-
-std::unique_ptr<Decoding> Transformer::decode(Batch const& given, Pass const& pass) const {
-  NoGrad const quiet;
-  if (!given.has("source")) return nullptr;
-  return std::make_unique<IncrementalDecoding>(*this, given, pass);
-}
 
 Declared<ModelKind> const transformer_model{model_of<Transformer, TransformerSettings>(
     "transformer", "encoder–decoder Transformer (Vaswani et al. 2017)", {{"source"}, {"inputs"}, {"targets"}})};

@@ -9,7 +9,7 @@ namespace heed {
 namespace {
 
 struct Slopes : AttentionPosition {
-  Slopes(Index count, DType type) : heads(count), dtype(type) {}
+  Slopes(Scope const& scope, Index count, Index) : heads(count), dtype(scope.dtype()) {}
   Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
     std::vector<double> values;
     for (Index h = 0; h < heads; ++h) {
@@ -24,13 +24,8 @@ struct Slopes : AttentionPosition {
   DType dtype;
 };
 
-struct Alibi : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index) const override {
-    return std::make_unique<Slopes>(heads, scope.dtype());
-  }
-};
-
-Declared<PositionKind> const alibi_position{{"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined", makes<Alibi>}};
+Declared<PositionKind> const alibi_position{
+    {"alibi", "e_ij − |i − j| / 2^{8(h+1)/H}", "Press et al. 2022", "defined", makes<PositionOfLayers<Slopes>>}};
 
 }  // namespace
 

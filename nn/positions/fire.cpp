@@ -26,8 +26,7 @@ struct Interpolation : AttentionPosition {
         down(scope.at("down").parameter("weight", {heads, hidden}, Initial::normal(0.02), WeightDecay::on)),
         down_bias(scope.at("down").parameter("bias", {heads}, Initial::constant(0), WeightDecay::off)) {}
 
-  /// As long as no query stands at |L c| or further on, the bias is one of distances. L starts at 1 and may sink in training: then scores
-  /// are composed.
+  /// If no query stands at |L c| or further on, the bias is one of distances. L starts at 1 and may sink: then scores are composed.
   bool is_by_distance(Index queries, Visibility const& visibility) const override { return queries_before(queries, visibility) == queries; }
   Tensor relative(Index queries, Index keys, Visibility const& visibility) const override {
     return transpose(perceptron(shares_before(queries, keys, visibility)));
@@ -93,8 +92,8 @@ struct Fire : Position {
   Interpolation shared;
 };
 
-Declared<PositionKind> const fire_position{
-    {"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023", "defined", makes<Fire>, nullptr, true}};
+Declared<PositionKind> const fire_position{{"fire", "e_ij + MLP(ψ(i − j)/ψ(max(i, |L c|)))_h, ψ(x) = log(|a x| + 1)", "Li et al. 2023",
+                                            "defined", makes<Fire>, PositionActsOn::scores, true}};
 
 }  // namespace
 

@@ -11,7 +11,7 @@ namespace heed {
 namespace {
 
 struct Logarithm : AttentionPosition {
-  Logarithm(Scope const& scope, Index heads)
+  Logarithm(Scope const& scope, Index heads, Index)
       : raw(scope.at("relative")
                 .parameter("kerple", {2, heads}, Initial::constant(std::log(std::expm1(1.0))),  // r1 = r2 = 1
                            WeightDecay::off)) {}
@@ -27,13 +27,8 @@ struct Logarithm : AttentionPosition {
   Tensor raw;  // [2, H]
 };
 
-struct Kerple : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index heads, Index) const override {
-    return std::make_unique<Logarithm>(scope, heads);
-  }
-};
-
-Declared<PositionKind> const kerple_position{{"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined", makes<Kerple>}};
+Declared<PositionKind> const kerple_position{
+    {"kerple", "e_ij − r1_h log(1 + r2_h |i − j|)", "Chi et al. 2022", "defined", makes<PositionOfLayers<Logarithm>>}};
 
 }  // namespace
 

@@ -27,7 +27,7 @@ struct Learned : Position {
 };
 
 Declared<PositionKind> const learned_position{
-    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", makes<Learned>, nullptr, false, PositionActsOn::embeddings}};
+    {"learned", "x_p + table[p]", "Gehring et al. 2017", "not defined", makes<Learned>, PositionActsOn::embeddings}};
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace heed {
 namespace {
 
 Declared<PositionKind> const none_position{{"none", "nothing added: order only through the causal mask", "Haviv et al. 2022", "defined",
-                                            makes<Position>, nullptr, false, PositionActsOn::nothing}};
+                                            makes<Position>, PositionActsOn::nothing}};
 
 }  // namespace
 

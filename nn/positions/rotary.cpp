@@ -57,9 +57,9 @@ struct Rotary : Position {
   RotarySettings settings;
 };
 
-Declared<PositionKind> const rotary_position{
-    {"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021", "defined", makes<Rotary>,
-     []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }, false, PositionActsOn::queries_and_keys}};
+Declared<PositionKind> const rotary_position{{"rotary", "pairs of q_p and k_p rotated by p/base^{2i/d}, base = 10000", "Su et al. 2021",
+                                              "defined", makes<Rotary>, PositionActsOn::queries_and_keys, false,
+                                              []() -> std::shared_ptr<Settings> { return std::make_shared<RotarySettings>(); }}};
 
 }  // namespace
 

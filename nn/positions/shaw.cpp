@@ -14,7 +14,7 @@ namespace {
 constexpr Index clip = 16;
 
 struct RelativeKeys : AttentionPosition {
-  RelativeKeys(Scope const& scope, Index width)
+  RelativeKeys(Scope const& scope, Index, Index width)
       : keys_table(scope.at("relative").parameter("key", {2 * clip + 1, width}, Initial::normal(0.02), WeightDecay::on)) {}
   Tensor near(Tensor const& query, Index heads) const override {
     Index const width = query.size(2) / heads;
@@ -25,14 +25,8 @@ struct RelativeKeys : AttentionPosition {
   Tensor keys_table;  // [33, d]
 };
 
-struct Shaw : Position {
-  std::unique_ptr<AttentionPosition> in_attention(Scope const& scope, Index, Index width) const override {
-    return std::make_unique<RelativeKeys>(scope, width);
-  }
-};
-
 Declared<PositionKind> const shaw_position{
-    {"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "defined, clipped at 16", makes<Shaw>}};
+    {"shaw", "e_ij + q_i · r_{j−i} / √d", "Shaw et al. 2018", "defined, clipped at 16", makes<PositionOfLayers<RelativeKeys>>}};
 
 }  // namespace
 

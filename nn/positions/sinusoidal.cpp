@@ -34,7 +34,7 @@ struct Sinusoidal : Position {
 };
 
 Declared<PositionKind> const sinusoidal_position{{"sinusoidal", "x_p + [sin(p/10000^{2i/d}), cos(p/10000^{2i/d})]", "Vaswani et al. 2017",
-                                                  "defined", makes<Sinusoidal>, nullptr, false, PositionActsOn::embeddings}};
+                                                  "defined", makes<Sinusoidal>, PositionActsOn::embeddings}};
 
 }  // namespace
 

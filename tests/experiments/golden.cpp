@@ -9,6 +9,7 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/trace.hpp"
+#include "tests/nn/reference.hpp"
 #include "tests/rooms.hpp"
 
 namespace {
@@ -230,8 +231,8 @@ Outputs attention_case(Case& c, bool by_kernel) {
   for (auto const& [name, parameter] : parameters.all()) c.leaves.emplace_back("parameter." + name, parameter);
 
   Tensor const q = attention.rotated(merge_heads(query), 0), k = attention.rotated(merge_heads(key), 0), v = merge_heads(value);
-  Tensor const context = by_kernel ? attention(q, k, v, visibility, {}) : attention.reference(q, k, v, visibility, {});
-  return {{"context", split_heads(context, query.size(1))}, {"weights", attention.weights(q, k, visibility)}};
+  Tensor const context = by_kernel ? attention(q, k, v, visibility, {}) : test::by_reference(attention, q, k, v, visibility);
+  return {{"context", split_heads(context, query.size(1))}, {"weights", test::weights_of(attention, q, k, visibility)}};
 }
 
 /// Runs a case and compares all that it holds.

@@ -1,8 +1,8 @@
 #include <grp.h>
 
+#include "nn/batch.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/safetensors.hpp"
-#include "nn/signature.hpp"
 #include "tests/experiments/refused.hpp"
 
 // Whatever a user's files hold, the program ends in one line that says where and what, with the exit code that belongs to it:

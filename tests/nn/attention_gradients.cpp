@@ -288,7 +288,7 @@ TEST_SUITE("attention_gradients") {
         Parameters parameters = problem.parameters(problem.inputs);
         Extents const& e = problem.extents;
         auto const score = kind->make(Scope(parameters).at("score"), variant.settings, {e.heads, e.width, e.context});
-        return max(abs((*score)(split_heads(problem.inputs[0], e.heads), split_heads(problem.inputs[1], e.heads)))).item();
+        return max(abs(test::scores_of(*score, split_heads(problem.inputs[0], e.heads), split_heads(problem.inputs[1], e.heads)))).item();
       };
       while (largest() < 1e4) {
         bool grown = false;

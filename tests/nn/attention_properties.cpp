@@ -38,7 +38,7 @@ TEST_SUITE("attention_properties") {
     if (variant.settings.align != "softpick") return true;
     Parameters parameters = wide();
     auto const score = made_score(variant.settings.score, parameters, {2, 4, 16}, variant.settings.scale);
-    return max((*score)(some({2, 2, 9, 4}, "query"), some({2, 2, 9, 4}, "key"))).item() > 0;
+    return max(test::scores_of(*score, some({2, 2, 9, 4}, "query"), some({2, 2, 9, 4}, "key"))).item() > 0;
   }
 
   }  // namespace
@@ -218,7 +218,7 @@ TEST_SUITE("attention_properties") {
         INFO("kind.name ", kind.name, ", scale ", scale);
         Parameters parameters = wide();
         auto const score = made_score(kind.name, parameters, {heads, width, length}, scale);
-        Tensor const e = (*score)(everywhere("query"), everywhere("key"));
+        Tensor const e = test::scores_of(*score, everywhere("query"), everywhere("key"));
         double const along =
             absolute_difference(slice(slice(e, 2, 1, length), 3, 1, length), slice(slice(e, 2, 0, length - 1), 3, 0, length - 1));
         double const across = absolute_difference(slice(e, 3, 1, length), slice(e, 3, 0, length - 1));
@@ -314,7 +314,7 @@ TEST_SUITE("attention_properties") {
     Tensor const x = some({2, 6, 8}, "x"), v = some({2, 6, 6}, "value");
     Tensor const running = cumsum(v, 1) / reshape(Tensor::arange(6, DType::float64) + 1, {1, 6, 1});
     CHECK(absolute_difference(attention(x, x, v, seen(true), {}), running) <= 1e-14);
-    CHECK(absolute_difference(attention.reference(x, x, v, seen(true), {}), running) <= 1e-14);
+    CHECK(absolute_difference(test::by_reference(attention, x, x, v, seen(true)), running) <= 1e-14);
   }
 
   TEST_CASE("rows of weights: not negative, 0 where nothing is seen, sums of one where the align is a distribution") {

@@ -1,4 +1,4 @@
-#include "nn/generate.hpp"
+#include "nn/decode.hpp"
 #include "tests/nn/small_transformer.hpp"
 
 TEST_SUITE("beam") {

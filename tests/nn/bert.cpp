@@ -1,7 +1,7 @@
 #include "nn/models/bert.hpp"
 
 #include "autograd/ops/operations.hpp"
-#include "nn/generate.hpp"
+#include "nn/decode.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/models.hpp"
 

@@ -1,6 +1,5 @@
 #include "nn/decode.hpp"
 
-#include "nn/generate.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/small_transformer.hpp"
 

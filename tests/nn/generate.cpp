@@ -1,6 +1,5 @@
-#include "nn/generate.hpp"
-
 #include "autograd/blas/products.hpp"
+#include "nn/decode.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/models.hpp"
 

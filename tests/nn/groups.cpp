@@ -1,4 +1,3 @@
-#include "nn/groups.hpp"
 
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"

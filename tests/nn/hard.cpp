@@ -3,6 +3,7 @@
 #include "nn/models/bert.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/nn/reference.hpp"
 #include "tests/nn/small_model.hpp"
 
 // Hard attention and the estimators of its gradient, held against the exact gradient of the expected loss by enumeration.
@@ -191,7 +192,7 @@ TEST_SUITE("hard") {
       Index const times = batch["inputs"].size(0) / scores.size(0);
       auto const again = [times](Tensor const& x) { return concatenate(std::vector(static_cast<std::size_t>(times), x), 0); };
       Tensor const weights = softmax(reshape(again(scores), {-1, 1, 1, scores.size(1)}));
-      Tensor const scored = matmul((*read)(weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
+      Tensor const scored = matmul(test::read_of(*read, weights, {}, pass, "bandit"), unsqueeze(again(values), 1));
       return {{{Term(), {squeeze(scored, 1)}}}};
     }
     EstimatorSettings const* estimator() const override { return &settings; }
@@ -271,7 +272,7 @@ TEST_SUITE("hard") {
       Outcome run(Batch const&, Pass const& pass) const override {
         Tensor const weights = reshape(softmax(scores), {1, 1, 2, 5});
         Visibility const visibility{.causal = reach != Reach::sequence, .lengths = {}, .offset = 0};
-        Tensor const chosen = (*read)(weights, visibility, pass, "two places");
+        Tensor const chosen = test::read_of(*read, weights, visibility, pass, "two places");
         if (reach == Reach::position) pass.watching.hard_choices->made[0].reach = reach;
         return {{{Term(), {reshape(matmul(reshape(chosen, {2, 1, 5}), values), {1, 2, 2})}}}};
       }
@@ -385,7 +386,7 @@ TEST_SUITE("hard") {
     auto const read = [&](AttentionSettings const& settings, Pass const& pass) {
       Parameters parameters(1, DType::float64);
       Attention const attention(Scope(parameters), settings, {2, 2, 4}, 0);
-      return std::pair(attention(q, q, v, visibility, pass), attention.weights(q, q, visibility));
+      return std::pair(attention(q, q, v, visibility, pass), test::weights_of(attention, q, q, visibility));
     };
     AttentionSettings settings = hard();
     auto const [soft, weights] = read({}, {});
@@ -509,7 +510,7 @@ TEST_SUITE("hard") {
       Pass pass = training(2);
       pass.training.step = step;
       Tensor const weights = reshape(softmax(model.scores), {3, 1, 1, 6});
-      sum(reshape((*model.read)(weights, {}, pass, "bandit"), {3, 6}) * c).backward();
+      sum(reshape(test::read_of(*model.read, weights, {}, pass, "bandit"), {3, 6}) * c).backward();
       CHECK(max(abs(scale(model.scores.grad(), settings.temperature_at(step)) - even)).item() < 0.01 * max(abs(even)).item());
     }
   }

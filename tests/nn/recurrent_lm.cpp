@@ -1,7 +1,6 @@
-#include "nn/models/recurrent/recurrent_lm.hpp"
-
 #include "nn/decode.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("recurrent_lm") {

@@ -1,7 +1,6 @@
-#include "nn/models/recurrent/recurrent_seq2seq.hpp"
-
 #include "autograd/ops/recurrence.hpp"
 #include "nn/attention/attention.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {

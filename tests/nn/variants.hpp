@@ -2,6 +2,7 @@
 
 #include "nn/attention/attention.hpp"
 #include "tests/nn/models.hpp"
+#include "tests/nn/reference.hpp"
 
 /// Every combination of a declared score, align and position, and what it computes as a function of its inputs and parameters.
 namespace heed::test {
@@ -75,10 +76,10 @@ class Subject {
     return attention_(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor reference(Tensor const& query, Tensor const& key, Tensor const& value, Visibility const& visibility, Pass const& pass = {}) const {
-    return attention_.reference(positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
+    return by_reference(attention_, positioned(query, visibility.offset), positioned(key, 0), value, visibility, pass);
   }
   Tensor weights(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
-    return attention_.weights(positioned(query, visibility.offset), positioned(key, 0), visibility);
+    return weights_of(attention_, positioned(query, visibility.offset), positioned(key, 0), visibility);
   }
   std::vector<Tensor> kinks(Tensor const& query, Tensor const& key, Visibility const& visibility) const {
     return attention_.kinks(positioned(query, visibility.offset), positioned(key, 0), visibility);

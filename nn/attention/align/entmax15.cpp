@@ -97,8 +97,7 @@ struct ScaledEntmaxRows {
 
 struct ScalableEntmax : Align {
   ScalableEntmax(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
-      : vector(scope.parameter("sharpness", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))),
-                               WeightDecay::on)),
+      : vector(scope.parameter("sharpness", {shape.heads, shape.width}, Initial::preserving(shape.width), WeightDecay::on)),
         exponent(scope.parameter("exponent", {shape.heads}, Initial::constant(0), WeightDecay::off)) {}
   void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const override {
     form.align = row_align<ScaledEntmaxRows>();

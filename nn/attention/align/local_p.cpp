@@ -1,7 +1,5 @@
 // p_i = n_i · sigmoid(v_pᵀ tanh(W_p q_i)); a_ij = softmax over the visible keys with |j − p_i| ≤ D, times exp(−(j − p_i)²/(2σ²)), σ = D/2
 
-#include <cmath>
-
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
@@ -15,10 +13,9 @@ struct LocalP : Align {
   LocalP(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)
       : window(settings.number("window")),
         windowed(settings.flag("windowed")),
-        matrix(scope.parameter("position_matrix", {shape.heads, shape.width, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)),
-        vector(scope.parameter("position_vector", {shape.heads, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
+        matrix(
+            scope.parameter("position_matrix", {shape.heads, shape.width, shape.width}, Initial::preserving(shape.width), WeightDecay::on)),
+        vector(scope.parameter("position_vector", {shape.heads, shape.width}, Initial::preserving(shape.width), WeightDecay::on)) {}
 
   void fill(AttentionForm& form, AttentionInputs& in, Tensor const& query) const override {
     Tensor const where_to = unsqueeze(head_readout(query, transpose(matrix), vector, form.heads), 3);  // [B, H, n, 1]

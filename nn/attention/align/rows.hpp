@@ -34,8 +34,7 @@ std::shared_ptr<RowAlign const> row_align() {
 /// An align of whole rows, with an optional parameter per head.
 class AlignByRows : public Align {
  public:
-  explicit AlignByRows(std::shared_ptr<RowAlign const> rows, Tensor parameter = {})
-      : rows_(std::move(rows)), parameter_(std::move(parameter)) {}
+  AlignByRows(std::shared_ptr<RowAlign const> rows, Tensor parameter) : rows_(std::move(rows)), parameter_(std::move(parameter)) {}
   void fill(AttentionForm& form, AttentionInputs& in, Tensor const&) const override { form.align = rows_, in.align = parameter_; }
 
  private:
@@ -43,17 +42,12 @@ class AlignByRows : public Align {
   Tensor parameter_;
 };
 
-/// The factory of an align without parameters.
+/// The factory of an align, with one parameter per head if it has a name; `start`: its initial value.
 template <class Rows>
-auto align_by_rows() {
-  return [](Scope const&, AttentionSettings const&, HeadShape const&) { return std::make_unique<AlignByRows>(row_align<Rows>()); };
-}
-/// With one parameter per head, of this name; `start`: its initial value.
-template <class Rows>
-auto align_by_rows(std::string const& name, double (*start)(HeadShape const&)) {
+auto align_by_rows(std::string const& name = "", double (*start)(HeadShape const&) = nullptr) {
   return [=](Scope const& scope, AttentionSettings const&, HeadShape const& shape) {
-    return std::make_unique<AlignByRows>(row_align<Rows>(),
-                                         scope.parameter(name, {shape.heads}, Initial::constant(start(shape)), WeightDecay::off));
+    auto const parameter = [&] { return scope.parameter(name, {shape.heads}, Initial::constant(start(shape)), WeightDecay::off); };
+    return std::make_unique<AlignByRows>(row_align<Rows>(), name.empty() ? Tensor() : parameter());
   };
 }
 
@@ -80,8 +74,7 @@ SumsAbove<T> sums_above(T const* x, Index n, T max_score, T scale, T threshold) 
   return {kernels::lane_sum(count), kernels::lane_sum(sum), kernels::lane_sum(squares)};
 }
 
-/// From weights' gradients those of scores, where the weights sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d /
-/// Σ s).
+/// Gradients of scores from those of weights that sum to one and move with weight s_j > 0 on their support: s_j (d_j − Σ s d / Σ s).
 template <class T, class Share>
 void support_gradients(kernels::AlignRow<T> const& row, Share const& share) {
   using V = kernels::Lanes<T>;

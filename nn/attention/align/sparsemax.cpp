@@ -10,8 +10,7 @@ namespace {
 struct SparsemaxRows {
   static constexpr bool wants_scores = false;
 
-  // Kept: the largest score, and the threshold below it. Σ max(z − τ, 0) − 1 falls and is convex: Newton's steps from below end where the
-  // support stays as it is.
+  // Kept: the largest score, and the threshold below it. Σ max(z − τ, 0) − 1 falls and is convex: Newton ends where the support stays.
   template <class T>
   static void weights(kernels::AlignRow<T> const& row, bool again) {
     using V = kernels::Lanes<T>;

@@ -4,7 +4,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "autograd/attention/linear_attention.hpp"
@@ -12,8 +11,8 @@
 #include "nn/parameters.hpp"
 #include "nn/settings.hpp"
 
-/// Linear attention = feature → decay → write. A variant is a choice for each; a choice (features.cpp, decays.cpp, writes.cpp, or any file)
-/// declares itself and so is known to YAML, to `heed list attention` and to the tests.
+/// Linear attention = feature → decay → write. A variant is a choice for each; a choice (kinds.cpp, or any file) declares itself and so is
+/// known to YAML, to `heed list attention` and to the tests.
 namespace heed {
 
 /// Where the parameters of a decay −e^rate · softplus(…) start: e^rate and softplus(bias) are drawn between these bounds, the first
@@ -39,11 +38,6 @@ struct LinearSettings {
   DecayStart start;
 
   std::vector<Field> fields();
-  /// All members, for comparison.
-  auto tied() const {
-    return std::tie(feature, decay, write, normaliser, activation, output_norm, output_gate, groups, rank, range, steps, skip, start.rate,
-                    start.step);
-  }
   /// The keys that differ from their defaults.
   std::vector<std::string> changed() const;
   /// As Settings::contradiction().

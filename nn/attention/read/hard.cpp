@@ -1,7 +1,6 @@
 // c_i = v_J with J ~ a_i, one draw a head and query (Xu et al. 2015, section 4.1; autograd/attention/attention.hpp). While evaluating
-// (`evaluate`): argmax, the most likely key; sample; or expectation, soft attention. Gradients by `estimator`: of reinforce, enumerate and
-// marginal, which see the choices and their probabilities from outside (nn/estimator.hpp); of straight_through and gumbel by the read
-// itself.
+// (`evaluate`): argmax, the most likely key; sample; or expectation, soft attention. Gradients by `estimator`: reinforce, enumerate and
+// marginal see the choices and their probabilities from outside (nn/estimator.hpp); straight_through and gumbel are of the read itself.
 
 #include <fmt/format.h>
 

@@ -1,7 +1,5 @@
 // e_ij = vᵀ tanh(q_i + k_j), the query and the key already carrying their projections W_a and U_a
 
-#include <cmath>
-
 #include "nn/attention/steps.hpp"
 
 namespace heed {
@@ -10,8 +8,7 @@ namespace {
 
 struct Additive : Score {
   Additive(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
-      : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))),
-                               WeightDecay::on)) {}
+      : vector(scope.parameter("vector", {shape.heads, shape.width}, Initial::preserving(shape.width), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override { form.sum = additive_sum(), in.weight = vector; }
 
   Tensor vector;  // [H, d]

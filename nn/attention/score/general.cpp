@@ -1,7 +1,5 @@
 // e_ij = q_iᵀ W k_j: the multiplicative score
 
-#include <cmath>
-
 #include "autograd/ops/product.hpp"
 #include "nn/attention/steps.hpp"
 
@@ -12,7 +10,7 @@ namespace {
 struct General : Score {
   General(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
       : matrix(scope.parameter("matrix", {shape.heads, shape.width, shape.key_width()},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width * shape.key_width()))), WeightDecay::on)) {}
+                               Initial::preserving(shape.width * shape.key_width()), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override { in.query = head_product(in.query, matrix, form.heads); }
 
   Tensor matrix;  // [H, d of a query, d of a key]

@@ -1,7 +1,5 @@
 // e_ij = (W q_i)_j: the query alone determines where to attend
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "autograd/attention/attention.hpp"
@@ -15,8 +13,7 @@ namespace {
 
 struct LocationScore : Score {
   LocationScore(Scope const& scope, AttentionSettings const&, HeadShape const& shape)
-      : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width},
-                               Initial::normal(1 / std::sqrt(static_cast<double>(shape.width))), WeightDecay::on)) {}
+      : matrix(scope.parameter("matrix", {shape.heads, shape.context, shape.width}, Initial::preserving(shape.width), WeightDecay::on)) {}
   void fill(AttentionForm& form, AttentionInputs& in) const override {
     Index const keys = in.key.size(1), heads = form.heads, first = form.visibility.first_key;
     if (first + keys > matrix.size(1))

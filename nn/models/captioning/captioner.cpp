@@ -79,7 +79,7 @@ class Captioner : public Model {
     observer.attention = &recorder;
     Pass pass = given;
     if (settings_.doubly_stochastic > 0) pass.watching.observer = &observer;
-    EncodedImage const seen = encode(batch);
+    EncodedImage const seen = encode(batch, pass);
     Tensor const y = pass.dropout(words_(transpose(batch["inputs"])), settings_.dropout, "words");
     StepwiseAttention attention(attention_ ? &*attention_ : nullptr, seen.memory, {}, batch.get("lengths"), pass);
     bool const stepwise = settings_.attention.bahdanau();
@@ -100,22 +100,42 @@ class Captioner : public Model {
     if (attention_) operations += 2 * to_double(encoder_.fields() * (settings_.width + settings_.channels));
     return operations;
   }
-  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override { return decoding_of(*this, given, pass, "image"); }
 
  private:
-  class IncrementalDecoding;
+  friend class SourceDecoding<Captioner>;
 
   /// An encoded picture: keys and values, and the cell's initial states.
   struct EncodedImage {
     std::optional<Projected> memory = {};
     States start = {};
+
+    void keep(std::span<Index const> rows) {
+      start = chosen_rows(start, rows);
+      if (memory) memory = memory->chosen(rows);
+    }
   };
-  EncodedImage encode(Batch const& batch) const {
+  /// The cell's states, and the position of the next word.
+  struct CaptionState {
+    States states = {};
+    Index position = 0;
+
+    void keep(std::span<Index const> rows) { states = chosen_rows(states, rows); }
+  };
+  EncodedImage encode(Batch const& batch, Pass const&) const {
     Tensor const fields = encoder_(batch["image"]), all = mean(fields, {1});
     EncodedImage seen;
     for (Linear const& start : starts_) seen.start.push_back(tanh(start(all)));
     if (attention_) seen.memory = attention_->project(fields);
     return seen;
+  }
+  CaptionState begin(EncodedImage const& seen) const { return {seen.start}; }
+  Tensor next_scores(Tensor const& tokens, EncodedImage const& seen, CaptionState& state, Pass const& pass) const {
+    Tensor const y = words_(transpose(tokens));
+    StepwiseAttention attention(attention_ ? &*attention_ : nullptr, seen.memory, {}, {}, pass);
+    Tensor output;
+    for (Index t = 0; t < y.size(0); ++t) output = step(time_step(y, t), state, attention);
+    return output_(output);
   }
 
   /// The gated context [B, D] of a state's attention to the picture.
@@ -127,8 +147,10 @@ class Captioner : public Model {
   Tensor head_input(Tensor const& y, Tensor const& state, Tensor const& z) const {
     return y + readout_(z.defined() ? concatenate({state, z}, -1) : state);
   }
-  /// One step at `position`: returns the head's input, [B, embedding]; replaces the states.
-  Tensor step(Tensor const& y, States& states, Index position, StepwiseAttention& attention) const {
+  /// One step: returns the head's input, [B, embedding].
+  Tensor step(Tensor const& y, CaptionState& state, StepwiseAttention& attention) const {
+    States& states = state.states;
+    Index const position = state.position++;
     Tensor z;
     if (settings_.attention.bahdanau()) z = attended(states[0], position, attention);
     states = cell_.step(z.defined() ? concatenate({y, z}, -1) : y, states);
@@ -142,9 +164,9 @@ class Captioner : public Model {
     return head_input(permute(y, {1, 0, 2}), states, z);
   }
   Tensor step_by_step(Tensor const& y, EncodedImage const& seen, StepwiseAttention& attention) const {
-    States states = seen.start;
+    CaptionState state = begin(seen);
     std::vector<Tensor> outputs;
-    for (Index t = 0; t < y.size(0); ++t) outputs.push_back(step(time_step(y, t), states, t, attention));
+    for (Index t = 0; t < y.size(0); ++t) outputs.push_back(step(time_step(y, t), state, attention));
     return stack(outputs, 1);
   }
 
@@ -157,46 +179,6 @@ class Captioner : public Model {
   RecurrentCell cell_;
   Linear readout_, output_;
 };
-
-/// Captions that are decoded together.
-class Captioner::IncrementalDecoding : public StepwiseDecoding {
- public:
-  IncrementalDecoding(Captioner const& model, Batch const& given, Pass const& pass) : StepwiseDecoding(pass), model_(model) {
-    image_ = model.encode(given);
-    begin(given.rows());
-    restart();
-  }
-
-  void restart() override {
-    states_ = image_.start;
-    position_ = 0;
-  }
-
- private:
-  Tensor read(Tensor const& tokens) override {
-    Tensor const y = model_.words_(transpose(tokens));
-    StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, image_.memory, {}, {}, pass_);
-    Tensor output;
-    for (Index t = 0; t < y.size(0); ++t) output = model_.step(time_step(y, t), states_, position_++, attention);
-    return model_.output_(output);
-  }
-  void keep_read(std::span<Index const> rows) override { states_ = chosen_rows(states_, rows); }
-  void keep_given(std::span<Index const> rows) override {
-    image_.start = chosen_rows(image_.start, rows);
-    if (image_.memory) image_.memory = image_.memory->chosen(rows);
-  }
-
-  Captioner const& model_;
-  EncodedImage image_;
-  States states_;
-  Index position_ = 0;
-};
-
-std::unique_ptr<Decoding> Captioner::decode(Batch const& given, Pass const& pass) const {
-  NoGrad const quiet;
-  if (!given.has("image")) return nullptr;
-  return std::make_unique<IncrementalDecoding>(*this, given, pass);
-}
 
 Declared<ModelKind> const captioner_model{model_of<Captioner, CaptionerSettings>(
     "captioner", "image captioning: convolutions, and a recurrent decoder that attends to image regions (Xu et al. 2015)",

@@ -91,8 +91,7 @@ class Recurrent {
     std::vector<States> forward;   ///< after the last step of each sequence, by layer
     std::vector<States> backward;  ///< after its first step, by layer; empty if not bidirectional
   };
-  /// Over x [T, B, in], whose sequence b has lengths[b] steps (undefined: all); `start`: by layer, for the forward direction (empty:
-  /// zeros).
+  /// Over x [T, B, in], whose sequence b has lengths[b] steps (undefined: all). `start`: by layer, of the forward direction (empty: zeros).
   RecurrentResult operator()(Tensor x, Tensor const& lengths, std::vector<States> const& start, Pass const& pass) const;
 
   /// Floating-point operations per step and sequence.

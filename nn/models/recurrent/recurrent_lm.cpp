@@ -1,13 +1,11 @@
-#include "nn/models/recurrent/recurrent_lm.hpp"
-
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 

@@ -1,7 +1,3 @@
-#include "nn/models/recurrent/recurrent_seq2seq.hpp"
-
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
@@ -15,24 +11,11 @@
 #include "nn/decode.hpp"
 #include "nn/model.hpp"
 #include "nn/models/recurrent/recurrent.hpp"
+#include "nn/models/recurrent/recurrent_settings.hpp"
 
 namespace heed {
 
 namespace {
-
-RecurrentShape encoder_shape(RecurrentSeq2seqSettings const& s) {
-  return {.cell = s.cell,
-          .in = s.embedding,
-          .width = s.width,
-          .layers = s.layers,
-          .bidirectional = s.bidirectional,
-          .from_end = s.reverse_source,
-          .dropout = s.dropout,
-          .normed = s.normed()};
-}
-
-/// Whether the decoder starts from the encoder's states themselves.
-bool copies_states(RecurrentSeq2seqSettings const& s) { return s.luong() && !s.bidirectional; }
 
 /// The encoder–decoders of Sutskever et al. 2014, Bahdanau et al. 2015 and Luong et al. 2015: recurrent cells encode the source as states
 /// h, and others generate the target, with s_t the state of their last layer and c_t the context:
@@ -49,7 +32,8 @@ class RecurrentSeq2seq : public Model {
       : settings_(s),
         source_tokens_(Scope(parameters).at("source_embedding"), data["source"].classes, s.embedding),
         target_tokens_(Scope(parameters).at("target_embedding"), data["inputs"].classes, s.embedding),
-        encoder_(Scope(parameters).at("encoder"), encoder_shape(s)),
+        encoder_(Scope(parameters).at("encoder"),
+                 {s.cell, s.embedding, s.width, s.layers, s.bidirectional, s.reverse_source, s.dropout, s.normed()}),
         attention_(s.attention.style == "none"
                        ? std::optional<SingleHead>()
                        : std::optional<SingleHead>(std::in_place, Scope(parameters).at("attention"), s.attention, s.width, encoder_.width(),
@@ -57,7 +41,7 @@ class RecurrentSeq2seq : public Model {
         combine_(linear_if(s.luong(), Scope(parameters).at("combine"), encoder_.width() + s.width, s.width, false)),
         output_(Scope(parameters).at("output"), s.bahdanau() ? s.width + encoder_.width() + s.embedding : s.width, vocabulary(), true) {
     for (Index layer = 0; layer < s.layers; ++layer) {
-      if (!copies_states(s))
+      if (!s.luong() || s.bidirectional)
         bridges_.emplace_back(layer_scope(Scope(parameters).at("bridge"), layer, s.layers), encoder_.width(), s.width, true);
       decoder_.emplace_back(layer_scope(Scope(parameters).at("decoder"), layer, s.layers), s.cell,
                             layer == 0 ? s.embedding + beside_words() : s.width, s.width, s.normed());
@@ -95,21 +79,36 @@ class RecurrentSeq2seq : public Model {
     if (attention_) operations += 2 * static_cast<double>(settings_.context * (settings_.width + encoder_.width()));
     return operations;
   }
-  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override;
+  std::unique_ptr<Decoding> decode(Batch const& given, Pass const& pass) const override {
+    return decoding_of(*this, given, pass, "source");
+  }
 
  private:
-  class IncrementalDecoding;
+  friend class SourceDecoding<RecurrentSeq2seq>;
 
   /// The encoded source: keys and values, and the decoder's initial states by layer.
   struct EncodedSource {
     std::optional<Projected> memory = {};
     Tensor lengths = {};
     std::vector<States> start = {};
+
+    void keep(std::span<Index const> rows) {
+      for (States& states : start) states = chosen_rows(states, rows);
+      if (memory) memory = memory->chosen(rows);
+      if (lengths.defined()) lengths = take(lengths, rows);
+    }
   };
-  /// The decoder's state between steps: states by layer, and h̃ with input feeding.
+  /// The decoder between steps: states by layer, h̃ with input feeding, the first cell's columns(), and the position of the next word.
   struct DecoderState {
     std::vector<States> layers = {};
     Tensor fed = {};
+    std::vector<Tensor> columns = {};
+    Index position = 0;
+
+    void keep(std::span<Index const> rows) {
+      for (States& states : layers) states = chosen_rows(states, rows);
+      if (fed.defined()) fed = take(fed, rows);
+    }
   };
 
   EncodedSource encode(Batch const& batch, Pass const& pass) const {
@@ -128,7 +127,14 @@ class RecurrentSeq2seq : public Model {
   }
   DecoderState begin(EncodedSource const& source) const {
     Tensor const& s = source.start[0][0];
-    return {source.start, settings_.input_feeding ? Tensor::zeros(s.shape(), s.dtype()) : Tensor()};
+    return {source.start, settings_.input_feeding ? Tensor::zeros(s.shape(), s.dtype()) : Tensor(), columns()};
+  }
+  Tensor next_scores(Tensor const& tokens, EncodedSource const& source, DecoderState& writer, Pass const& pass) const {
+    Tensor const all = transpose(tokens), y = target_tokens_(all), words = of_words(y, writer);
+    StepwiseAttention attention(attention_ ? &*attention_ : nullptr, source.memory, source.lengths, {}, pass);
+    Tensor output;
+    for (Index t = 0; t < all.size(0); ++t) output = step(time_step(words, t), time_step(y, t), writer, attention, pass);
+    return output_(output);
   }
   Tensor embedded(Embedding const& table, Tensor const& tokens, std::string const& stream, Pass const& pass) const {
     return pass.dropout(table(tokens), settings_.dropout, stream);
@@ -142,16 +148,16 @@ class RecurrentSeq2seq : public Model {
     return split(decoder_[0].input().weight, {settings_.embedding, beside_words()}, 1);
   }
   /// The part of W x from words […, embedding], with the bias.
-  Tensor of_words(Tensor const& y, std::vector<Tensor> const& columns) const { return linear(y, columns[0], decoder_[0].input().bias); }
+  Tensor of_words(Tensor const& y, DecoderState const& writer) const { return linear(y, writer.columns[0], decoder_[0].input().bias); }
   /// h̃ = tanh(W_c [c; s]).
   Tensor attentional(Tensor const& context, Tensor const& state) const { return tanh((*combine_)(concatenate({context, state}, -1))); }
 
-  /// One step at `position` for words y [B, embedding] and of_words(y): the head's input, [B, ·].
-  Tensor step(Tensor const& words, Tensor const& y, std::vector<Tensor> const& columns, DecoderState& writer, Index position,
-              StepwiseAttention& attention, Pass const& pass) const {
+  /// One step for words y [B, embedding] and of_words(y): the head's input, [B, ·].
+  Tensor step(Tensor const& words, Tensor const& y, DecoderState& writer, StepwiseAttention& attention, Pass const& pass) const {
+    Index const position = writer.position++;
     Tensor a = words, context;
     if (settings_.bahdanau()) context = attention(writer.layers.back()[0], position);
-    if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, columns[1], {}, a);
+    if (beside_words() > 0) a = linear(settings_.bahdanau() ? context : writer.fed, writer.columns[1], {}, a);
     for (std::size_t layer = 0; layer < decoder_.size(); ++layer) {
       States& states = writer.layers[layer];
       if (layer == 0) {
@@ -181,24 +187,22 @@ class RecurrentSeq2seq : public Model {
   }
   Tensor step_by_step(Tensor const& tokens, Tensor const& y, EncodedSource const& source, double share, StepwiseAttention& attention,
                       Pass const& pass) const {
-    auto const parts = columns();
-    Tensor const words = of_words(y, parts);
     DecoderState writer = begin(source);
+    Tensor const words = of_words(y, writer);
     std::vector<Tensor> outputs;
     for (Index t = 0; t < tokens.size(0); ++t) {
       Tensor read = time_step(y, t), of_read = time_step(words, t);
       if (share > 0 && t > 0) {
         Tensor const now = scheduled_sample(reshape(slice(tokens, 0, t, t + 1), {-1}), outputs.back(), share, t, pass);
         read = embedded(target_tokens_, now, fmt::format("target_embedding.{}", t), pass);
-        of_read = of_words(read, parts);
+        of_read = of_words(read, writer);
       }
-      outputs.push_back(step(of_read, read, parts, writer, t, attention, pass));
+      outputs.push_back(step(of_read, read, writer, attention, pass));
     }
     return stack(outputs, 1);
   }
 
-  /// The words [B] read at a position in training: the given ones or, with probability `share`, samples from the previous output (Bengio et
-  /// al. 2015).
+  /// The words [B] read at a position in training: given or, with probability `share`, sampled from the last output (Bengio et al. 2015).
   Tensor scheduled_sample(Tensor const& given, Tensor const& output, double share, Index position, Pass const& pass) const {
     NoGrad const quiet;
     Tensor const probabilities = softmax(output_(output)).to(DType::float64);
@@ -228,53 +232,6 @@ class RecurrentSeq2seq : public Model {
   std::vector<Linear> bridges_;  // by layer; empty: the encoder's states are copied
   std::vector<RecurrentCell> decoder_;
 };
-
-/// Rows that are decoded together.
-class RecurrentSeq2seq::IncrementalDecoding : public StepwiseDecoding {
- public:
-  IncrementalDecoding(RecurrentSeq2seq const& model, Batch const& given, Pass const& pass)
-      : StepwiseDecoding(pass), model_(model), columns_(model.columns()) {
-    source_ = model.encode(given, pass_);
-    begin(given.rows());
-    restart();
-  }
-
-  void restart() override {
-    writer_ = model_.begin(source_);
-    position_ = 0;
-  }
-
- private:
-  Tensor read(Tensor const& tokens) override {
-    Tensor const all = transpose(tokens), y = model_.target_tokens_(all), words = model_.of_words(y, columns_);
-    StepwiseAttention attention(model_.attention_ ? &*model_.attention_ : nullptr, source_.memory, source_.lengths, {}, pass_);
-    Tensor output;
-    for (Index t = 0; t < all.size(0); ++t)
-      output = model_.step(time_step(words, t), time_step(y, t), columns_, writer_, position_++, attention, pass_);
-    return model_.output_(output);
-  }
-  void keep_read(std::span<Index const> rows) override {
-    for (States& states : writer_.layers) states = chosen_rows(states, rows);
-    if (writer_.fed.defined()) writer_.fed = take(writer_.fed, rows);
-  }
-  void keep_given(std::span<Index const> rows) override {
-    for (States& states : source_.start) states = chosen_rows(states, rows);
-    if (source_.memory) source_.memory = source_.memory->chosen(rows);
-    if (source_.lengths.defined()) source_.lengths = take(source_.lengths, rows);
-  }
-
-  RecurrentSeq2seq const& model_;
-  std::vector<Tensor> columns_;
-  EncodedSource source_;
-  DecoderState writer_;
-  Index position_ = 0;
-};
-
-std::unique_ptr<Decoding> RecurrentSeq2seq::decode(Batch const& given, Pass const& pass) const {
-  NoGrad const quiet;
-  if (!given.has("source")) return nullptr;
-  return std::make_unique<IncrementalDecoding>(*this, given, pass);
-}
 
 Declared<ModelKind> const recurrent_seq2seq_model{model_of<RecurrentSeq2seq, RecurrentSeq2seqSettings>(
     "recurrent_seq2seq", "recurrent encoder–decoder (Bahdanau et al. 2015, Luong et al. 2015)", {{"source"}, {"inputs"}, {"targets"}})};

@@ -17,7 +17,7 @@ std::vector<Field> RecurrentAttentionSettings::fields() {
 }
 
 std::optional<std::string> RecurrentAttentionSettings::contradiction() {
-  if (style == "none" && tied() != AttentionSettings().tied())
+  if (style == "none" && (is_linear() || !changed().empty()))
     return "style: none has no attention; score, align and read apply to the other styles";
   if (auto const key = key_of_many_heads(); !key.empty()) return key + ": applies to multi-head attention only";
   return AttentionSettings::contradiction();

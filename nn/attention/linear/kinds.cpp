@@ -1,4 +1,4 @@
-// Decays of linear attention. Another one may stand in a file of its own.
+// The features φ, decays and writes of linear attention that there are. Another one may stand in a file of its own.
 
 #include <algorithm>
 #include <cmath>
@@ -6,11 +6,23 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "nn/attention/linear/parts.hpp"
 
 namespace heed {
 
 namespace {
+
+Declared<FeatureKind> const identity_feature{{"identity", "x", "", [](Tensor const& x) { return x; }}};
+Declared<FeatureKind> const relu_feature{{"relu", "max(x, 0)", "Kasai et al. 2021", [](Tensor const& x) { return relu(x); }}};
+Declared<FeatureKind> const elu1_feature{
+    {"elu1", "elu(x) + 1", "Katharopoulos et al. 2020", [](Tensor const& x) { return where(x > 0.0, x + 1.0, exp(x)); }}};
+Declared<FeatureKind> const l2_feature{{"l2", "x / √(Σx² + 1e-6)", "Yang et al. 2024", [](Tensor const& x) {
+                                          auto const d = to_double(x.size(-1));
+                                          return rms_norm(x, Tensor::full({x.size(-1)}, 1 / std::sqrt(d), x.dtype()), 1e-6 / d);
+                                        }}};
+Declared<FeatureKind> const softmax_feature{
+    {"softmax", "softmax over the d entries", "Shen et al. 2021", [](Tensor const& x) { return softmax(x); }}};
 
 /// The initial values of `rate`: the logarithm of a uniform number.
 Initial initial_rate(DecayStart const& start) {
@@ -74,6 +86,32 @@ struct ChannelDecay : StateDecay {
 
 Declared<DecayKind> const channel_decay{
     {"channel", "−e^rate_h · softplus(W_up W_down x)", "Yang et al. 2024", makes<ChannelDecay>, {"rank", "start"}}};
+
+Declared<WriteKind> const add_write{{"add", "v_t", "Katharopoulos et al. 2020", makes<StateWrite>}};
+
+struct StepWrite : StateWrite {
+  void fill(LinearInputs& in, Tensor const&, Tensor const& step) const override { in.value = times_per_head(in.value, step); }
+};
+
+Declared<WriteKind> const step_write{{"step", "Δ_t v_t, Δ_t the decay's softplus", "Dao & Gu 2024", makes<StepWrite>, {}, true}};
+
+struct DeltaWrite : StateWrite {
+  DeltaWrite(Scope const& scope, LinearSettings const& settings, LinearShape const& shape)
+      : range(settings.range),
+        weight(scope.parameter("weight", {settings.steps * shape.heads, shape.width}, Initial::weight(), WeightDecay::on)),
+        bias(scope.parameter("bias", {settings.steps * shape.heads}, Initial::constant(0), WeightDecay::off)) {}
+  void fill(LinearInputs& in, Tensor const& x, Tensor const&) const override {
+    Tensor const strength = scale(sigmoid(linear(x, weight, bias)), range);  // [B, T, n·H]
+    in.erase = times_per_head(in.key, strength);
+    in.value = times_per_head(in.value, strength);
+  }
+
+  double range;
+  Tensor weight, bias;
+};
+
+Declared<WriteKind> const delta_write{
+    {"delta", "β_t (v_t − S′ᵀ k̂_t), β_t = range · sigmoid(W x)", "Schlag et al. 2021", makes<DeltaWrite>, {"range"}}};
 
 }  // namespace
 
