@@ -1,5 +1,5 @@
 #include "experiments/commands/list.hpp"
-#include "experiments/data/pair_batches.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/train/train.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
