@@ -109,8 +109,7 @@ class Grammar {
   };
 
   void check_and_order();
-  void check_reachable() const;
-  void check_productive() const;
+  void check_nonterminals() const;
   void normalise();
   void order_unary();
   void solve_expectations();
