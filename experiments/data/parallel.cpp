@@ -54,12 +54,12 @@ struct ParallelSettings : Settings {
 
 /// A text and its translation.
 struct ParallelText {
-  struct Line {
+  struct LinePair {
     std::size_t number;  ///< in the files, from 1
     std::string source, target;
   };
   HashedFile source, target;
-  std::vector<Line> lines;
+  std::vector<LinePair> lines;
   std::vector<SequencePair> pairs;  ///< their tokens
 };
 
@@ -130,7 +130,7 @@ ParallelText read_texts(fs::path const& source, fs::path const& target) {
 void leave_out_longer(ParallelText& text, Index longest) {
   auto const all = text.lines.size();
   auto const is_longer = [&](std::string const& sentence) { return std::ssize(words_of(sentence)) > longest; };
-  std::erase_if(text.lines, [&](ParallelText::Line const& line) { return is_longer(line.source) || is_longer(line.target); });
+  std::erase_if(text.lines, [&](ParallelText::LinePair const& line) { return is_longer(line.source) || is_longer(line.target); });
   if (text.lines.empty())
     throw FileError(fmt::format("{}: of its {} pairs none has at most {} words on either side, which data.longest asks for",
                                 text.source.file, all, longest));
