@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "autograd/random.hpp"
 
 namespace heed {
+
+struct DataContext;
+struct HashedFile;
 
 /// A probabilistic context-free grammar over words, without empty rules: sampling, exact probabilities of sentences, exact entropy.
 ///
@@ -127,5 +131,8 @@ class Grammar {
   double entropy_ = 0;
   double expected_length_ = 0;
 };
+
+/// The grammar of a file, by default of the embedded english.yaml; `file` receives its name and hash. Throws FileError if it is wrong.
+Grammar read_grammar(std::optional<std::string> const& path, DataContext const& context, HashedFile& file);
 
 }  // namespace heed

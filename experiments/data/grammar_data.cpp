@@ -1,5 +1,3 @@
-#include "experiments/data/grammar_data.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +8,9 @@
 #include "autograd/error.hpp"
 #include "experiments/data/drawn.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/grammar.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -23,11 +23,42 @@ constexpr std::int32_t eos = 0;
 constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 Index range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
+/// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
+struct GrammarSettings : Settings {
+  std::optional<std::string> path;
+  Index longest = 31;
+  bool pack = false;
+  Index validation = 2'000;
+  Index ngram_sentences = 100'000;
+
+  std::vector<Field> fields() override {
+    return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
+            field(&longest, "longest", "longest sentence in words; longer ones are left out; model.context must be larger").in(1, 1000),
+            field(&pack, "pack", "fill each sequence with several sentences, instead of one and padding"),
+            field(&validation, "validation", "number of held-out sentences, the same for every seed").in(1, 1e6),
+            field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
+  }
+};
+
+/// Sentences of at most `longest` words, drawn from a grammar conditioned on that length. The inputs are <eos> and a sentence's words, the
+/// targets its words and <eos>, so that the loss is −log P of the sentence. One sentence per sequence, padded with inputs <eos> and targets
+/// −1; or, packed, sentences one after another: as they are independent, −log P is still the lowest loss, but a model has to learn how far
+/// back to attend. Packed training sequences are cut where they are full, because dropping sentences that do not fit would favour short
+/// ones; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences are unlimited; the
+/// held-out ones are the same for every seed.
+///
 /// Training row r is the sentence drawn from Stream(seed, "data").child(r) or, packed, those drawn from its children 0, 1, …
+///
+/// Groups of targets are agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the
+/// grammar declares agreement. References are n-gram models counted on `ngram_sentences` separate sentences; "exact", the mean −log P of
+/// the held-out sentences, which is the loss of a perfect model; "entropy", its expectation. All in nats per token, <eos> included.
 class GrammarDataset : public DrawnDataset {
  public:
-  GrammarDataset(Grammar grammar, HashedFile const& file, GrammarSettings const& settings, std::uint64_t seed)
-      : DrawnDataset(seed, "grammar.held_out", settings.validation), grammar_(std::move(grammar)), settings_(settings) {
+  /// Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
+  GrammarDataset(GrammarSettings const& settings, DataContext const& context)
+      : DrawnDataset(context.seed, "grammar.held_out", settings.validation), settings_(settings) {
+    HashedFile file;
+    grammar_ = read_grammar(settings.path, context, file);
     facts_.tokenizer = facts_.source_tokenizer = sentence_tokenizer(grammar_.words());
     up_to_ = grammar_.up_to(settings_.longest);
     if (up_to_.probability < 0.01)
@@ -172,9 +203,7 @@ class GrammarDataset : public DrawnDataset {
 };
 
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
-  HashedFile file;
-  auto grammar = read_grammar(settings.path, context, file);
-  return sentences_of(std::move(grammar), file, settings, context.seed);
+  return std::make_unique<GrammarDataset>(settings, context);
 }
 
 Declared<DataKind> const grammar_data{
@@ -187,18 +216,6 @@ Grammar read_grammar(std::optional<std::string> const& path, DataContext const& 
   auto const text = read_text(found);
   file = {found.string(), sha256(text)};
   return Grammar::read(text, file.file);
-}
-
-std::vector<Field> GrammarSettings::fields() {
-  return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
-          field(&longest, "longest", "longest sentence in words; longer ones are left out; model.context must be larger").in(1, 1000),
-          field(&pack, "pack", "fill each sequence with several sentences, instead of one and padding"),
-          field(&validation, "validation", "number of held-out sentences, the same for every seed").in(1, 1e6),
-          field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
-}
-
-std::unique_ptr<Dataset> sentences_of(Grammar grammar, HashedFile const& file, GrammarSettings const& settings, std::uint64_t seed) {
-  return std::make_unique<GrammarDataset>(std::move(grammar), file, settings, seed);
 }
 
 }  // namespace heed
