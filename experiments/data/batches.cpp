@@ -26,20 +26,19 @@ struct BatchesSettings : Settings {
 /// rows k·batch … of step `index / accumulate`, where accumulate = rows in the file / batch and k = index mod accumulate.
 class BatchesDataset : public Dataset {
  public:
-  BatchesDataset(BatchesSettings const& settings, DataContext const& context)
-      : file_(locate(settings.path, context)), vocabulary_(settings.vocabulary) {
+  BatchesDataset(BatchesSettings const& settings, DataContext const& context) : file_(locate(settings.path, context)) {
     auto const sha256 = sha256_of_file(file_.path());
-    facts_.signature = Signature::tokens(vocabulary_);
+    facts_.signature = Signature::tokens(settings.vocabulary);
     facts_.files = {{"batches", {file_.path().string(), sha256}}};
-    inputs_ = read("inputs", 3, 0, vocabulary_ - 1);
-    targets_ = read("targets", 3, -1, vocabulary_ - 1);
+    inputs_ = read("inputs", 3, 0, vocabulary() - 1);
+    targets_ = read("targets", 3, -1, vocabulary() - 1);
     if (targets_.shape() != inputs_.shape())
       fail(fmt::format("targets {} and inputs {} differ in shape", to_string(targets_.shape()), to_string(inputs_.shape())));
-    facts_.description = {{"file", file_.path().string()}, {"sha256", sha256}, {"vocabulary", vocabulary_}, {"steps", inputs_.size(0)}};
+    facts_.description = {{"file", file_.path().string()}, {"sha256", sha256}, {"vocabulary", vocabulary()}, {"steps", inputs_.size(0)}};
     if (file_.contains("source") != file_.contains("source_lengths")) fail("source and source_lengths belong together, but one is missing");
     if (!file_.contains("source")) return;
-    facts_.signature.set({.name = "source", .classes = vocabulary_});
-    source_ = read("source", 3, 0, vocabulary_ - 1);
+    facts_.signature.set({.name = "source", .classes = vocabulary()});
+    source_ = read("source", 3, 0, vocabulary() - 1);
     source_lengths_ = read("source_lengths", 2, 1, source_.size(2));
     for (auto const* tensor : {&source_, &source_lengths_})
       if (tensor->size(0) != inputs_.size(0) || tensor->size(1) != inputs_.size(1))
@@ -51,9 +50,14 @@ class BatchesDataset : public Dataset {
     auto const steps = inputs_.size(0), rows = inputs_.size(1);
     if (batch < 1 || rows % batch != 0) fail(fmt::format("a step has {} rows, which is not a multiple of train.batch = {}", rows, batch));
     if (inputs_.size(2) > context) fail(fmt::format("its sequences are {} tokens long, but the context is {}", inputs_.size(2), context));
-    auto const accumulate = rows / batch, step = index / accumulate, first = index % accumulate * batch;
-    if (index < 0 || step >= steps) fail(fmt::format("step {} does not exist: the file holds {} steps", step, steps));
-    auto const part = [&](Tensor const& all) { return all.defined() ? rows_of(all, step).rows(first, batch) : Tensor(); };
+    if (auto const step = index / (rows / batch); index < 0 || step >= steps)
+      fail(fmt::format("step {} does not exist: the file holds {} steps", step, steps));
+    auto const part = [&](Tensor const& all) {
+      if (!all.defined()) return all;
+      Shape in_order{steps * rows};  // without the axis of steps
+      for (Index axis = 2; axis < static_cast<Index>(all.rank()); ++axis) in_order.append(all.size(axis));
+      return all.viewed(in_order).rows(index * batch, batch);
+    };
     return {{"inputs", part(inputs_)}, {"targets", part(targets_)}, {"source", part(source_)}, {"source_lengths", part(source_lengths_)}};
   }
 
@@ -62,13 +66,6 @@ class BatchesDataset : public Dataset {
 
  private:
   [[noreturn]] void fail(std::string const& message) const { throw FileError(file_.path().string() + ": " + message); }
-
-  /// [steps, rows, …] → [rows, …] of one step.
-  static Tensor rows_of(Tensor const& all, Index step) {
-    Shape rest;
-    for (Index axis = 1; axis < static_cast<Index>(all.rank()); ++axis) rest.append(all.size(axis));
-    return all.rows(step, 1).viewed(rest);
-  }
 
   Tensor read(std::string const& name, std::size_t rank, Index low, Index high) const {
     if (!file_.contains(name)) fail("there is no tensor '" + name + "'");
@@ -95,7 +92,6 @@ class BatchesDataset : public Dataset {
   }
 
   SafetensorsFile file_;
-  Index vocabulary_;
   Tensor inputs_, targets_, source_, source_lengths_;
 };
 

@@ -25,10 +25,10 @@ CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
   for (auto const& [key, location, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
-    if (key == "path") file.path = text_value(value, "path");
-    if (key == "url") file.url = text_value(value, "url");
-    if (key == "sha256") file.sha256 = text_value(value, "sha256");
-    if (key == "bytes") file.bytes = static_cast<Index>(number_value(value, "bytes", 1, 1e12));
+    if (key == "path") file.path = text_value(value, key);
+    if (key == "url") file.url = text_value(value, key);
+    if (key == "sha256") file.sha256 = text_value(value, key);
+    if (key == "bytes") file.bytes = static_cast<Index>(number_value(value, key, 1, 1e12));
     if (key == "path" && (fs::path(file.path).is_absolute() || file.path.find("..") != std::string::npos))
       refuse(value.location, "path must stay inside the data folder");
     if (key == "sha256" && (file.sha256.size() != 64 || file.sha256.find_first_not_of("0123456789abcdef") != std::string::npos))
@@ -133,7 +133,7 @@ std::string perform(std::string const& url, HttpTransfer& transfer) {
 }  // namespace
 
 CatalogueFile const* CatalogueEntry::part(std::string_view wanted) const {
-  auto const found = std::find_if(files.begin(), files.end(), [&](CatalogueFile const& file) { return file.part == wanted; });
+  auto const found = std::ranges::find(files, wanted, &CatalogueFile::part);
   return found == files.end() ? nullptr : &*found;
 }
 

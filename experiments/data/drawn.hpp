@@ -15,15 +15,18 @@ class DrawnDataset : public Dataset {
   Batch training(Index index, Index batch, Index context) const final {
     return rows(Stream(seed_, "data"), {index * batch, batch}, context, false);
   }
-  Index validation_batches(Index batch, Index) const final { return (held_out_ + batch - 1) / batch; }
+  Index validation_batches(Index batch, Index context) const final { return (held_out_rows(context) + batch - 1) / batch; }
   Batch validation(Index index, Index batch, Index context) const final {
-    return rows(held_out_draws(), rows_of_batch("validation", index, batch, held_out_), context, true);
+    return rows(held_out_draws(), rows_of_batch("validation", index, batch, held_out_rows(context)), context, true);
   }
 
  protected:
   /// These rows of training or held-out data, of at most `context` tokens.
   virtual Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const = 0;
+  /// Number of rows of held-out data; each is a draw, unless overridden.
+  virtual Index held_out_rows(Index /*context*/) const { return held_out_; }
   std::uint64_t seed() const { return seed_; }
+  /// Number of held-out draws.
   Index held_out() const { return held_out_; }
   Stream held_out_draws() const { return Stream(0, held_out_stream_); }
 

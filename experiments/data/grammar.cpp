@@ -13,24 +13,22 @@ namespace {
 
 std::size_t index(std::int32_t symbol) { return static_cast<std::size_t>(symbol); }
 
-/// Solves A X = B in place, B [n, columns]; by elimination with the largest pivot of each column.
-void solve(std::vector<double>& a, std::vector<double>& b, std::size_t n, std::size_t columns) {
+/// Turns [A B], A [n, n], B [n, width − n], into [… X] with A X = B; by elimination with the largest pivot of each column.
+void solve(std::vector<double>& rows, std::size_t n, std::size_t width) {
   for (std::size_t k = 0; k < n; ++k) {
     auto pivot = k;
     for (std::size_t i = k + 1; i < n; ++i)
-      if (std::abs(a[i * n + k]) > std::abs(a[pivot * n + k])) pivot = i;
-    if (a[pivot * n + k] == 0) a[pivot * n + k] = std::numeric_limits<double>::min();  // singular: the solution becomes huge
-    std::swap_ranges(&a[k * n], &a[k * n] + n, &a[pivot * n]);
-    std::swap_ranges(&b[k * columns], &b[k * columns] + columns, &b[pivot * columns]);
+      if (std::abs(rows[i * width + k]) > std::abs(rows[pivot * width + k])) pivot = i;
+    if (rows[pivot * width + k] == 0) rows[pivot * width + k] = std::numeric_limits<double>::min();  // singular: X becomes huge
+    std::swap_ranges(&rows[k * width], &rows[k * width] + width, &rows[pivot * width]);
     for (std::size_t i = 0; i < n; ++i) {
-      auto const factor = i == k ? 0 : a[i * n + k] / a[k * n + k];
+      auto const factor = i == k ? 0 : rows[i * width + k] / rows[k * width + k];
       if (factor == 0) continue;
-      for (std::size_t j = k; j < n; ++j) a[i * n + j] -= factor * a[k * n + j];
-      for (std::size_t j = 0; j < columns; ++j) b[i * columns + j] -= factor * b[k * columns + j];
+      for (std::size_t j = k; j < width; ++j) rows[i * width + j] -= factor * rows[k * width + j];
     }
   }
   for (std::size_t k = 0; k < n; ++k)
-    for (std::size_t j = 0; j < columns; ++j) b[k * columns + j] /= a[k * n + k];
+    for (std::size_t j = n; j < width; ++j) rows[k * width + j] /= rows[k * width + k];
 }
 
 }  // namespace
@@ -43,42 +41,28 @@ void Grammar::check_and_order() {
   first_rule_.assign(names_.size() + 1, 0);
   for (auto const& rule : rules_) ++first_rule_[index(rule.left) + 1];
   for (std::size_t i = 0; i < names_.size(); ++i) first_rule_[i + 1] += first_rule_[i];
-  check_productive();
-  check_reachable();
+  check_nonterminals();
   normalise();
   order_unary();
   solve_expectations();
 }
 
-/// Every nonterminal derives some string of words.
-void Grammar::check_productive() const {
-  std::vector<bool> ends(names_.size());
+/// Every nonterminal derives some string of words, and occurs in some derivation from the start.
+void Grammar::check_nonterminals() const {
+  std::vector<bool> ends(names_.size()), reached(names_.size());
+  reached[0] = true;
   for (bool changed = true; changed;) {
     changed = false;
     for (auto const& rule : rules_) {
-      if (ends[index(rule.left)]) continue;
-      changed |= ends[index(rule.left)] = std::ranges::all_of(rule.right, [&](auto s) { return s < 0 || ends[index(s)]; });
+      auto const left = index(rule.left);
+      if (!ends[left] && std::ranges::all_of(rule.right, [&](auto symbol) { return symbol < 0 || ends[index(symbol)]; }))
+        ends[left] = changed = true;
+      for (auto const symbol : rule.right)
+        if (reached[left] && symbol >= 0 && !reached[index(symbol)]) reached[index(symbol)] = changed = true;
     }
   }
   for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)
     if (!ends[index(symbol)]) fail(symbol, "never ends: each of its alternatives leads back to a nonterminal without an end");
-}
-
-/// Every nonterminal occurs in some derivation from the start.
-void Grammar::check_reachable() const {
-  std::vector<bool> reached(names_.size());
-  std::vector<std::int32_t> open{0};
-  reached[0] = true;
-  while (!open.empty()) {
-    auto const symbol = index(open.back());
-    open.pop_back();
-    for (auto r = first_rule_[symbol]; r < first_rule_[symbol + 1]; ++r)
-      for (auto next : rules_[r].right)
-        if (next >= 0 && !reached[index(next)]) {
-          reached[index(next)] = true;
-          open.push_back(next);
-        }
-  }
   for (std::int32_t symbol = 0; index(symbol) < names_.size(); ++symbol)
     if (!reached[index(symbol)]) fail(symbol, fmt::format("is never used: {} does not lead to it", names_[0]));
 }
@@ -138,26 +122,27 @@ void Grammar::order_unary() {
 /// With M[A, B] = expected number of B's in one step from A: solves (I − M) x = b for b = 1, entropies and lengths of the single steps.
 /// The expected size of a derivation is finite if and only if the solution for b = 1 is positive (I − M is then an M-matrix).
 void Grammar::solve_expectations() {
-  auto const n = names_.size();
-  std::vector<double> a(n * n), b(n * 3);
-  for (std::size_t i = 0; i < n; ++i) a[i * n + i] = b[i * 3] = 1;
+  auto const n = names_.size(), width = n + 3;
+  std::vector<double> rows(n * width);
+  auto const at = [&](std::size_t row, std::size_t column) -> double& { return rows[row * width + column]; };
+  for (std::size_t i = 0; i < n; ++i) at(i, i) = at(i, n) = 1;
   for (auto const& rule : rules_) {
     auto const row = index(rule.left);
     auto const p = rule.probability;
-    b[row * 3 + 1] -= p * std::log(p);
+    at(row, n + 1) -= p * std::log(p);
     for (auto symbol : rule.right) {
       if (symbol < 0)
-        b[row * 3 + 2] += p;
+        at(row, n + 2) += p;
       else
-        a[row * n + index(symbol)] -= p;
+        at(row, index(symbol)) -= p;
     }
   }
-  solve(a, b, n, 3);
+  solve(rows, n, width);
   for (std::int32_t symbol = 0; index(symbol) < n; ++symbol)
-    if (!(b[index(symbol) * 3] > 0 && b[index(symbol) * 3] < 1e12))
+    if (auto const size = at(index(symbol), n); !(size > 0 && size < 1e12))
       fail(symbol, "has no finite expected length: its rules generate more nonterminals than they end");
-  entropy_ = b[1];
-  expected_length_ = b[2];
+  entropy_ = at(0, n + 1);
+  expected_length_ = at(0, n + 2);
 }
 
 Grammar::Sentence Grammar::sample(Stream const& stream, Index longest) const {

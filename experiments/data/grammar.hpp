@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "autograd/random.hpp"
 
 namespace heed {
+
+struct DataContext;
+struct HashedFile;
 
 /// A probabilistic context-free grammar over words, without empty rules: sampling, exact probabilities of sentences, exact entropy.
 ///
@@ -109,8 +113,7 @@ class Grammar {
   };
 
   void check_and_order();
-  void check_reachable() const;
-  void check_productive() const;
+  void check_nonterminals() const;
   void normalise();
   void order_unary();
   void solve_expectations();
@@ -128,5 +131,8 @@ class Grammar {
   double entropy_ = 0;
   double expected_length_ = 0;
 };
+
+/// The grammar of a file, by default of the embedded english.yaml; `file` receives its name and hash. Throws FileError if it is wrong.
+Grammar read_grammar(std::optional<std::string> const& path, DataContext const& context, HashedFile& file);
 
 }  // namespace heed

@@ -1,14 +1,16 @@
-#include "experiments/data/grammar_data.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/drawn.hpp"
 #include "experiments/data/files.hpp"
+#include "experiments/data/grammar.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -21,51 +23,60 @@ constexpr std::int32_t eos = 0;
 constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
 Index range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
 
-Batch padding(Index rows, Index context) {
-  return {{"inputs", Tensor::full({rows, context}, eos, DType::int64)},
-          {"next", Tensor::full({rows, context}, -1, DType::int64)},
-          {"lengths", Tensor::zeros({rows}, DType::int64)}};
-}
+/// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
+struct GrammarSettings : Settings {
+  std::optional<std::string> path;
+  Index longest = 31;
+  bool pack = false;
+  Index validation = 2'000;
+  Index ngram_sentences = 100'000;
 
-/// A sentence and its <eos> from position `at` of a row on, as far as there is room, where the row's padding begins from then on; returns
-/// the position after them.
-Index put_sentence(Batch& batch, Index row, Index at, std::vector<std::int32_t> const& words) {
-  Index const context = batch["inputs"].size(1), length = std::ssize(words);
-  auto const begin = static_cast<std::size_t>(row * context);
-  auto const inputs = batch["inputs"].mutable_data<std::int64_t>().subspan(begin);
-  auto const next = batch["next"].mutable_data<std::int64_t>().subspan(begin);
-  for (Index i = 0; i <= length && at + i < context; ++i) {
-    auto const position = static_cast<std::size_t>(at + i);
-    inputs[position] = i == 0 ? eos : heed::at(words, i - 1) + 1;
-    next[position] = i == length ? eos : heed::at(words, i) + 1;
+  std::vector<Field> fields() override {
+    return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
+            field(&longest, "longest", "longest sentence in words; longer ones are left out; model.context must be larger").in(1, 1000),
+            field(&pack, "pack", "fill each sequence with several sentences, instead of one and padding"),
+            field(&validation, "validation", "number of held-out sentences, the same for every seed").in(1, 1e6),
+            field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
   }
-  heed::at(batch["lengths"].mutable_data<std::int64_t>(), row) = std::min(at + length + 1, context);
-  return at + length + 1;
-}
+};
 
-class GrammarDataset : public Dataset {
+/// Sentences of at most `longest` words, drawn from a grammar conditioned on that length. The inputs are <eos> and a sentence's words, the
+/// targets its words and <eos>, so that the loss is −log P of the sentence. One sentence per sequence, padded with inputs <eos> and targets
+/// −1; or, packed, sentences one after another: as they are independent, −log P is still the lowest loss, but a model has to learn how far
+/// back to attend. Packed training sequences are cut where they are full, because dropping sentences that do not fit would favour short
+/// ones; held-out sentences stay whole. Token 0 is <eos>, token w + 1 is word w of the grammar. Training sentences are unlimited; the
+/// held-out ones are the same for every seed.
+///
+/// Training row r is the sentence drawn from Stream(seed, "data").child(r) or, packed, those drawn from its children 0, 1, …
+///
+/// Groups of targets are agreement.distance1 …: words that agree with the word at this distance before them (Linzen et al. 2016), if the
+/// grammar declares agreement. References are n-gram models counted on `ngram_sentences` separate sentences; "exact", the mean −log P of
+/// the held-out sentences, which is the loss of a perfect model; "entropy", its expectation. All in nats per token, <eos> included.
+class GrammarDataset : public DrawnDataset {
  public:
-  GrammarDataset(Grammar grammar, HashedFile const& file, GrammarSettings const& settings, std::uint64_t seed)
-      : grammar_(std::move(grammar)), settings_(settings), seed_(seed) {
+  /// Throws FileError if hardly any sentence is this short, or if a sentence is ambiguous.
+  GrammarDataset(GrammarSettings const& settings, DataContext const& context)
+      : DrawnDataset(context.seed, "grammar.held_out", settings.validation), settings_(settings) {
+    HashedFile file;
+    grammar_ = read_grammar(settings.path, context, file);
     facts_.tokenizer = facts_.source_tokenizer = sentence_tokenizer(grammar_.words());
     up_to_ = grammar_.up_to(settings_.longest);
     if (up_to_.probability < 0.01)
       throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", file.file,
                                   100 * up_to_.probability, settings_.longest, grammar_.shortest()));
-    for (Index i = 0; i < settings_.validation; ++i) {
-      auto const sentence = held_out(i);
+    for (Index i = 0; i < held_out(); ++i) {
+      auto const sentence = drawn(held_out_draws(), i);
       information_.push_back(information_.back() - sentence.log_probability + std::log(up_to_.probability));
       held_out_tokens_.push_back(held_out_tokens_.back() + static_cast<Index>(sentence.words.size()) + 1);
       // Sums of a few hundred logarithms agree to far better than this; a second derivation of equal weight would make a difference of 0.7.
       if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
-        std::string words;
-        for (auto word : sentence.words) words += (words.empty() ? "" : " ") + heed::at(grammar_.words(), word);
-        throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", file.file, words,
-                                    grammar_.derivations(sentence.words)));
+        auto const words = mapped(sentence.words, [&](auto word) { return heed::at(grammar_.words(), word); });
+        throw FileError(fmt::format("{}: the grammar is ambiguous, so its entropy is not known: '{}' has {} derivations", file.file,
+                                    fmt::join(words, " "), grammar_.derivations(sentence.words)));
       }
     }
     Index const words = facts_.tokenizer->vocabulary();
-    double const exact = information_per_token(settings_.validation), entropy = up_to_.entropy / (up_to_.expected_length + 1);
+    double const exact = information_per_token(held_out()), entropy = up_to_.entropy / (up_to_.expected_length + 1);
     facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
     facts_.groups = groups();
     facts_.files = {{"grammar", file}};
@@ -83,45 +94,9 @@ class GrammarDataset : public Dataset {
     facts_.ngrams = std::async(std::launch::deferred, [this] { return ngram_losses(); });
     facts_.bounds = {{"exact", exact}, {"entropy", entropy}};
     facts_.optimum = [this](Index rows, Index context) {
-      auto const first = held_out_rows(context);
+      auto const first = first_sentences(context);
       return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
     };
-  }
-
-  /// Row r is the sentence drawn from Stream(seed, "data").child(index · batch + r) or, packed, those drawn from its children 0, 1, …
-  Batch training(Index index, Index batch, Index context) const override {
-    check_context(context);
-    Batch result = padding(batch, context);
-    Stream const stream(seed_, "data");
-    for (Index row = 0; row < batch; ++row) {
-      auto const draws = stream.child(static_cast<std::uint64_t>(index * batch + row));
-      if (!settings_.pack) {
-        put_sentence(result, row, 0, grammar_.sample(draws, settings_.longest).words);
-        continue;
-      }
-      Index at = 0;
-      for (std::uint64_t i = 0; at < context; ++i)
-        at = put_sentence(result, row, at, grammar_.sample(draws.child(i), settings_.longest).words);
-    }
-    return result;
-  }
-
-  Index validation_batches(Index batch, Index context) const override {
-    auto const rows = std::ssize(held_out_rows(context)) - 1;
-    return (rows + batch - 1) / batch;
-  }
-
-  Batch validation(Index index, Index batch, Index context) const override {
-    check_context(context);
-    auto const sentences = held_out_rows(context);
-    auto const [first, rows] = rows_of_batch("validation", index, batch, std::ssize(sentences) - 1);
-    Batch result = padding(rows, context);
-    if (!grammar_.agreement_values().empty()) result.set("groups", Tensor::full({rows, context}, -1, DType::int64));
-    for (Index row = 0; row < rows; ++row) {
-      auto const number = static_cast<std::size_t>(first + row);
-      fill_held_out(result, row, sentences[number], sentences[number + 1]);
-    }
-    return result;
   }
 
  private:
@@ -131,37 +106,64 @@ class GrammarDataset : public Dataset {
   }
 
   /// Sequence r of the held-out data has the sentences from number [r] to [r + 1].
-  std::vector<Index> held_out_rows(Index context) const {
+  std::vector<Index> first_sentences(Index context) const {
     std::vector<Index> first{0};
-    for (Index i = 1; i <= settings_.validation; ++i) {
+    for (Index i = 1; i <= held_out(); ++i) {
       auto const tokens = heed::at(held_out_tokens_, i) - heed::at(held_out_tokens_, first.back());
       if (i - first.back() > 1 && (!settings_.pack || tokens > context)) first.push_back(i - 1);
     }
-    first.push_back(settings_.validation);
+    first.push_back(held_out());
     return first;
   }
+  Index held_out_rows(Index context) const override { return std::ssize(first_sentences(context)) - 1; }
 
-  Grammar::Sentence held_out(Index number) const {
-    return grammar_.sample(Stream(0, "grammar.held_out").child(static_cast<std::uint64_t>(number)), settings_.longest);
+  Grammar::Sentence drawn(Stream const& draws, Index number) const {
+    return grammar_.sample(draws.child(static_cast<std::uint64_t>(number)), settings_.longest);
   }
 
-  void check_context(Index context) const {
-    if (context > settings_.longest) return;
-    throw Error(fmt::format("model.context: {} is too short for sentences of up to {} words and <eos>; make it {} or set data.longest: {}",
-                            context, settings_.longest, settings_.longest + 1, context - 1));
-  }
-
-  void fill_held_out(Batch& batch, Index row, Index first, Index end) const {
-    for (Index number = first, at = 0; number < end; ++number) {
-      auto const sentence = held_out(number);
-      if (batch.has("groups")) {
-        Tensor& all = batch["groups"];
-        auto const groups = all.mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * all.size(1) + at));
-        for (auto const& [from, to] : sentence.agreements)
-          if (heed::at(grammar_.agreement_values(), sentence.words[to]) >= 0) groups[to] = range_of(to - from);
+  /// Held-out data have the part "groups" if the grammar declares agreement.
+  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {
+    if (context <= settings_.longest)
+      throw Error(
+          fmt::format("model.context: {} is too short for sentences of up to {} words and <eos>; make it {} or set data.longest: {}",
+                      context, settings_.longest, settings_.longest + 1, context - 1));
+    Batch batch{{"inputs", Tensor::full({range.count, context}, eos, DType::int64)},
+                {"next", Tensor::full({range.count, context}, -1, DType::int64)},
+                {"lengths", Tensor::zeros({range.count}, DType::int64)}};
+    if (held_out && !grammar_.agreement_values().empty()) batch.set("groups", Tensor::full({range.count, context}, -1, DType::int64));
+    auto const first = held_out ? first_sentences(context) : std::vector<Index>();
+    for (Index row = 0; row < range.count; ++row) {
+      auto const number = range.first + row;
+      Index at = 0;
+      if (held_out) {
+        for (Index i = heed::at(first, number); i < heed::at(first, number + 1); ++i) at = put_sentence(batch, row, at, drawn(draws, i));
+      } else if (settings_.pack) {
+        auto const of_row = draws.child(static_cast<std::uint64_t>(number));
+        for (Index i = 0; at < context; ++i) at = put_sentence(batch, row, at, drawn(of_row, i));
+      } else {
+        put_sentence(batch, row, 0, drawn(draws, number));
       }
-      at = put_sentence(batch, row, at, sentence.words);
     }
+    return batch;
+  }
+
+  /// A sentence and its <eos> from position `at` of a row on, as far as there is room, where the row's padding begins from then on; returns
+  /// the position after them.
+  Index put_sentence(Batch& batch, Index row, Index at, Grammar::Sentence const& sentence) const {
+    Index const context = batch["inputs"].size(1), length = std::ssize(sentence.words);
+    auto const from = [&](char const* part) {
+      return batch[part].mutable_data<std::int64_t>().subspan(static_cast<std::size_t>(row * context + at));
+    };
+    auto const inputs = from("inputs"), next = from("next");
+    for (Index i = 0; i <= length && at + i < context; ++i) {
+      heed::at(inputs, i) = i == 0 ? eos : heed::at(sentence.words, i - 1) + 1;
+      heed::at(next, i) = i == length ? eos : heed::at(sentence.words, i) + 1;
+    }
+    if (batch.has("groups"))
+      for (auto const& [noun, verb] : sentence.agreements)
+        if (heed::at(grammar_.agreement_values(), sentence.words[verb]) >= 0) from("groups")[verb] = range_of(verb - noun);
+    heed::at(batch["lengths"].mutable_data<std::int64_t>(), row) = std::min(at + length + 1, context);
+    return at + length + 1;
   }
 
   TargetGroups groups() const {
@@ -188,24 +190,20 @@ class GrammarDataset : public Dataset {
       tokens.push_back(eos);
     };
     Stream const stream(0, "grammar.ngram");
-    for (Index i = 0; i < settings_.ngram_sentences; ++i)
-      append(train, grammar_.sample(stream.child(static_cast<std::uint64_t>(i)), settings_.longest));
-    for (Index i = 0; i < settings_.validation; ++i) append(asked, held_out(i));
+    for (Index i = 0; i < settings_.ngram_sentences; ++i) append(train, drawn(stream, i));
+    for (Index i = 0; i < held_out(); ++i) append(asked, drawn(held_out_draws(), i));
     return witten_bell(train, asked, vocabulary(), 6, eos);
   }
 
   Grammar grammar_;
   GrammarSettings settings_;
-  std::uint64_t seed_;
   Grammar::UpTo up_to_;
   std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
   std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
 };
 
 std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
-  HashedFile file;
-  auto grammar = read_grammar(settings.path, context, file);
-  return sentences_of(std::move(grammar), file, settings, context.seed);
+  return std::make_unique<GrammarDataset>(settings, context);
 }
 
 Declared<DataKind> const grammar_data{
@@ -218,18 +216,6 @@ Grammar read_grammar(std::optional<std::string> const& path, DataContext const& 
   auto const text = read_text(found);
   file = {found.string(), sha256(text)};
   return Grammar::read(text, file.file);
-}
-
-std::vector<Field> GrammarSettings::fields() {
-  return {field(&path, "path", "grammar file (default: the embedded configs/data/english.yaml)"),
-          field(&longest, "longest", "longest sentence in words; longer ones are left out; model.context must be larger").in(1, 1000),
-          field(&pack, "pack", "fill each sequence with several sentences, instead of one and padding"),
-          field(&validation, "validation", "number of held-out sentences, the same for every seed").in(1, 1e6),
-          field(&ngram_sentences, "ngram_sentences", "number of sentences from which the n-gram baselines are estimated").in(1, 1e7)};
-}
-
-std::unique_ptr<Dataset> sentences_of(Grammar grammar, HashedFile const& file, GrammarSettings const& settings, std::uint64_t seed) {
-  return std::make_unique<GrammarDataset>(std::move(grammar), file, settings, seed);
 }
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/data/grammar.hpp"
@@ -156,34 +157,29 @@ struct GrammarReader {
 
   static std::string plain_name(GrammarSymbol const& symbol, FeatureAssignment const& values) {
     if (symbol.arguments.empty()) return symbol.name;
-    std::string name = symbol.name + "[";
-    for (auto const& argument : symbol.arguments) {
-      auto const value = values.find(argument);
-      name += (name.back() == '[' ? "" : ",") + (value == values.end() ? argument : value->second);
-    }
-    return name + "]";
+    auto const value_of = [&](std::string const& argument) { return values.count(argument) ? values.at(argument) : argument; };
+    return fmt::format("{}[{}]", symbol.name, fmt::join(mapped(symbol.arguments, value_of), ","));
   }
 
-  /// Calls f for every assignment of values to the features among the symbols' arguments that `given` leaves open, with its share.
-  template <class F>
-  void for_each_assignment(std::vector<GrammarSymbol> const& symbols, FeatureAssignment const& given, Location const& location, F f) const {
-    std::vector<FeatureAssignment> assignments{given};
-    for (auto const& symbol : symbols) {
+  /// All assignments of values to the features among the symbols' arguments; those that `given` has keep their values.
+  std::vector<FeatureAssignment> assignments(std::vector<GrammarSymbol> const& symbols, Location const& location,
+                                             FeatureAssignment const& given = {}) const {
+    std::vector<FeatureAssignment> all{given};
+    for (auto const& symbol : symbols)
       for (auto const& argument : symbol.arguments) {
         auto const feature = features.find(argument);
-        if (feature == features.end() || assignments.front().count(argument)) continue;
-        if (assignments.size() * feature->second.size() > max_rules)
+        if (feature == features.end() || all.front().count(argument)) continue;
+        if (all.size() * feature->second.size() > max_rules)
           refuse(location, fmt::format("its features make more than {} rules", max_rules));
         std::vector<FeatureAssignment> longer;
-        for (auto const& assignment : assignments)
+        for (auto const& assignment : all)
           for (auto const& value : feature->second) {
             longer.push_back(assignment);
             longer.back()[argument] = value;
           }
-        assignments = std::move(longer);
+        all = std::move(longer);
       }
-    }
-    for (auto const& assignment : assignments) f(assignment, 1.0 / static_cast<double>(assignments.size()));
+    return all;
   }
 
   void define(Yaml::Entry const& rule) {
@@ -191,14 +187,14 @@ struct GrammarReader {
       refuse(rule.location,
              fmt::format("{} cannot have rules: a nonterminal is one word that begins with a capital letter", shown(rule.key)));
     auto const left = parse_symbol(rule.key, rule.location);
-    for_each_assignment({left}, {}, rule.location, [&](FeatureAssignment const& values, double) {
+    for (auto const& values : assignments({left}, rule.location)) {
       auto const name = plain_name(left, values);
       if (!numbers.emplace(name, static_cast<std::int32_t>(grammar.names_.size())).second)
         refuse(rule.location, name + " is defined twice");
       if (grammar.names_.size() == max_nonterminals) refuse(rule.location, fmt::format("more than {} nonterminals", max_nonterminals));
       grammar.names_.push_back(name);
       grammar.locations_.push_back(to_string(rule.location));
-    });
+    }
   }
 
   /// Gives the start symbol number 0.
@@ -210,16 +206,13 @@ struct GrammarReader {
   }
 
   void read_alternatives(Yaml::Entry const& rule) {
-    auto const add = [&](std::string const& text, Location const& location, double weight) {
-      add_alternative(rule, text, location, weight);
-    };
     if (rule.value.kind == Yaml::NodeKind::scalar) {
-      add(rule.value.text, rule.value.location, 1);
+      add_alternative(rule, rule.value.text, rule.value.location, 1);
     } else if (rule.value.kind == Yaml::NodeKind::list && !rule.value.items.empty()) {
-      for (auto const& item : rule.value.items) add(text_value(item, "an alternative"), item.location, 1);
+      for (auto const& item : rule.value.items) add_alternative(rule, text_value(item, "an alternative"), item.location, 1);
     } else {
       for (auto const& [text, location, weight] : entries_of(rule.value, rule.key))
-        add(text, location, number_value(weight, "a weight", 1e-9, 1e9));
+        add_alternative(rule, text, location, number_value(weight, "a weight", 1e-9, 1e9));
     }
   }
 
@@ -231,17 +224,18 @@ struct GrammarReader {
     if (right.empty()) refuse(location, rule.key + " has an empty alternative");
 
     auto const left = parse_symbol(rule.key, rule.location);
-    for_each_assignment({left}, {}, location, [&](FeatureAssignment const& outer, double) {
+    for (auto const& outer : assignments({left}, location)) {
       auto const number = numbers.at(plain_name(left, outer));
-      for_each_assignment(right, outer, location, [&](FeatureAssignment const& values, double share) {
-        Grammar::GrammarRule plain{number, {}, weight * share, agreements(right)};
+      auto const all = assignments(right, location, outer);
+      for (auto const& values : all) {
+        Grammar::GrammarRule plain{number, {}, weight * (1.0 / static_cast<double>(all.size())), agreements(right)};
         for (auto const& symbol : right) plain.right.push_back(symbol_number(plain_name(symbol, values), location));
         if (!written.insert({number, plain.right}).second)
           refuse(location, fmt::format("{} has the alternative {} twice", heed::at(grammar.names_, number), shown(text)));
         if (grammar.rules_.size() == max_rules) refuse(location, fmt::format("more than {} rules", max_rules));
         grammar.rules_.push_back(std::move(plain));
-      });
-    });
+      }
+    }
   }
 
   std::int32_t symbol_number(std::string const& name, Location const& location) {

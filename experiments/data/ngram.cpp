@@ -1,6 +1,7 @@
 #include "experiments/data/ngram.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -37,9 +38,8 @@ class PairNumbers {
   void grow() {
     auto const before = std::exchange(slots_, std::vector<Slot>(2 * slots_.size()));
     --shift_;
-    for (Slot const& slot : before) {
+    for (Slot const& slot : before)
       if (slot.number >= 0) find_slot(slot.key) = slot;
-    }
   }
   Slot& find_slot(std::uint64_t wanted) {
     auto slot = static_cast<std::size_t>((wanted * 0x9e3779b97f4a7c15u) >> shift_);  // Fibonacci hashing
@@ -55,26 +55,14 @@ class PairNumbers {
 
 constexpr std::int32_t no_context = -1;
 
-/// Replaces the number of the k-gram that ends at token i by that of the k tokens before token i, its context in a (k + 1)-gram; k = order.
-/// A context that would reach beyond a boundary token is none.
-void shift_by_one(std::vector<std::int32_t>& numbers, std::span<std::int32_t const> tokens, int order,
-                  std::optional<std::int32_t> boundary) {
-  for (std::size_t i = numbers.size(); i-- > 1;) numbers[i] = boundary == tokens[i - 1] && order > 1 ? no_context : numbers[i - 1];
-  if (!numbers.empty()) numbers[0] = no_context;
-}
-
-void check_tokens(std::span<std::int32_t const> tokens, Index vocabulary) {
-  for (auto token : tokens)
-    if (token < 0 || token >= vocabulary)
-      throw Error(fmt::format("witten_bell: token {} is outside the vocabulary of {}", token, vocabulary));
-}
-
 }  // namespace
 
 std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<std::int32_t const> held_out, Index vocabulary, int highest,
                                 std::optional<std::int32_t> boundary) {
-  check_tokens(train, vocabulary);
-  check_tokens(held_out, vocabulary);
+  for (auto const text : {train, held_out})
+    for (auto const token : text)
+      if (token < 0 || token >= vocabulary)
+        throw Error(fmt::format("witten_bell: token {} is outside the vocabulary of {}", token, vocabulary));
   std::size_t const first = boundary ? 1 : 0;  // the first token to be predicted
   // For each token the number of the context before it; order 1 has one context, the empty one.
   std::vector<std::int32_t> train_contexts(train.size(), 0), held_out_contexts(held_out.size(), 0);
@@ -84,34 +72,36 @@ std::vector<double> witten_bell(std::span<std::int32_t const> train, std::span<s
 
   for (int order = 1; order <= highest; ++order) {
     PairNumbers grams(vocabulary);
+    // What ends at one token is the next one's context in the next order, unless that would reach beyond a boundary.
+    auto const as_context = [&](std::int32_t gram, std::int32_t token) { return boundary == token && order > 1 ? no_context : gram; };
+    std::int32_t next = no_context;
     std::vector<std::int32_t> count, total(static_cast<std::size_t>(contexts)), types(static_cast<std::size_t>(contexts));
     for (std::size_t i = 0; i < train.size(); ++i) {
-      if (train_contexts[i] == no_context) continue;
-      auto const context = static_cast<std::size_t>(train_contexts[i]);
-      auto const gram = grams.add(train_contexts[i], train[i]);
-      train_contexts[i] = gram;
+      auto const context = std::exchange(train_contexts[i], std::exchange(next, no_context));
+      if (context == no_context) continue;
+      auto const gram = grams.add(context, train[i]);
+      next = as_context(gram, train[i]);
       count.resize(static_cast<std::size_t>(grams.size()));
       if (i < first) continue;
-      ++total[context];
-      types[context] += at(count, gram)++ == 0;
+      ++at(total, context);
+      at(types, context) += at(count, gram)++ == 0;
     }
 
     double loss = 0;
+    next = no_context;
     for (std::size_t i = 0; i < held_out.size(); ++i) {
-      if (held_out_contexts[i] != no_context) {
-        auto const context = static_cast<std::size_t>(held_out_contexts[i]);
-        auto const gram = grams.find(held_out_contexts[i], held_out[i]);
+      auto const context = std::exchange(held_out_contexts[i], std::exchange(next, no_context));
+      if (context != no_context) {
+        auto const gram = grams.find(context, held_out[i]);
         double const c = gram == no_context ? 0 : at(count, gram);
-        double const t = types[context], n = total[context];
+        double const t = at(types, context), n = at(total, context);
         if (n > 0) probability[i] = (c + t * probability[i]) / (n + t);
-        held_out_contexts[i] = gram;
+        next = as_context(gram, held_out[i]);
       }
       if (i >= first) loss -= std::log(probability[i]);
     }
     losses.push_back(loss / static_cast<double>(held_out.size() - first));
     contexts = grams.size();
-    shift_by_one(train_contexts, train, order, boundary);
-    shift_by_one(held_out_contexts, held_out, order, boundary);
   }
   return losses;
 }

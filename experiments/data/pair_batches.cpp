@@ -105,20 +105,21 @@ PairBatches::Epoch PairBatches::by_rows(Stream const& draws, std::size_t rows) c
         auto const& [source, target] = at(pairs_, i);
         return std::pair(target.size(), source.size());
       });
-    for (auto const number : shuffled<std::size_t>(in_pool, draws.child("batches").child(first)))
-      std::ranges::copy(part.subspan(number * rows, rows), std::back_inserter(epoch.order));
+    for (auto const number : shuffled<std::size_t>(in_pool, draws.child("batches").child(first))) {
+      auto const batch = part.subspan(number * rows, rows);
+      epoch.emplace_back(batch.begin(), batch.end());
+    }
   }
-  for (std::size_t batch = 0; batch <= batches; ++batch) epoch.begins.push_back(batch * rows);
   return epoch;
 }
 
 PairBatches::Epoch PairBatches::by_tokens(Stream const& draws) const {
   auto drawn = shuffled<std::int32_t>(pairs_.size(), draws.child("pairs"));
   std::ranges::stable_sort(drawn, {}, [&](std::int32_t i) { return longer_length(at(pairs_, i)); });
-  Epoch epoch{{}, {0}};
+  Epoch epoch;
   for (auto const number : shuffled<std::size_t>(cuts_.size() - 1, draws.child("batches"))) {
-    std::ranges::copy(std::span(drawn).subspan(cuts_[number], cuts_[number + 1] - cuts_[number]), std::back_inserter(epoch.order));
-    epoch.begins.push_back(epoch.order.size());
+    auto const batch = std::span(drawn).subspan(cuts_[number], cuts_[number + 1] - cuts_[number]);
+    epoch.emplace_back(batch.begin(), batch.end());
   }
   return epoch;
 }
@@ -131,9 +132,7 @@ std::vector<SequencePair const*> PairBatches::rows(Index index, Index batch) con
     epoch_ = cuts_.empty() ? by_rows(draws, static_cast<std::size_t>(batch)) : by_tokens(draws);
     drawn_ = wanted;
   }
-  auto const in_epoch = static_cast<std::size_t>(index % batches);
-  auto const first = epoch_.begins[in_epoch], count = epoch_.begins[in_epoch + 1] - first;
-  return mapped(std::span(epoch_.order).subspan(first, count), [&](auto i) -> SequencePair const* { return &at(pairs_, i); });
+  return mapped(at(epoch_, index % batches), [&](auto i) -> SequencePair const* { return &at(pairs_, i); });
 }
 
 PairTokens PairBatches::max_tokens() const {

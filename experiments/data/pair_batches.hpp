@@ -58,11 +58,7 @@ class PairBatches {
   PairTokens max_tokens() const;
 
  private:
-  /// An epoch's pairs in reading order, and where batches begin; the last entry is the end.
-  struct Epoch {
-    std::vector<std::int32_t> order;
-    std::vector<std::size_t> begins;
-  };
+  using Epoch = std::vector<std::vector<std::int32_t>>;  ///< the numbers of the pairs of each batch
   Epoch by_rows(Stream const& draws, std::size_t rows) const;
   Epoch by_tokens(Stream const& draws) const;
 

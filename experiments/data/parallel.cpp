@@ -1,18 +1,18 @@
-#include "experiments/data/parallel.hpp"
-
 #include <algorithm>
-#include <functional>
-#include <initializer_list>
-#include <numeric>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/ngram.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/sha256.hpp"
@@ -21,48 +21,62 @@
 namespace heed {
 namespace {
 
-/// A text and its translation, line by line.
+/// `data: {kind: parallel, train: multi30k/tok/train.lc.norm.tok, validation: multi30k/tok/val.lc.norm.tok, from: de, to: en}`
+struct ParallelSettings : Settings {
+  std::string train, from, to;
+  std::optional<std::string> validation, test;
+  std::string vocabularies = "joint";
+  Index least_count = 2;
+  std::optional<Index> longest;
+  Index pool = 100;
+  std::optional<Index> tokens;
+
+  std::vector<Field> fields() override {
+    return {field(&train, "train", "training text, named without the language: NAME for the files NAME.de and NAME.en").mandatory(),
+            field(&validation, "validation", "validation text, named in the same way"),
+            field(&test, "test", "test text, named in the same way; never used in training"),
+            field(&from, "from", "source language, the suffix of its files").mandatory(),
+            field(&to, "to", "target language").mandatory(),
+            field(&vocabularies, "vocabularies", "joint: one for both languages; separate: one for each").one_of({"joint", "separate"}),
+            field(&least_count, "least_count", "words with fewer occurrences in the training text are <unk>").in(1, 1e9),
+            field(&longest, "longest", "pairs with more words than this on either side are left out of training; default: none").in(1, 1e9),
+            field(&pool, "pool", "number of consecutive batches whose pairs are regrouped by length, to reduce padding; 1: no regrouping")
+                .in(1, 1e9),
+            field(&tokens, "tokens",
+                  "largest training batch in tokens, padding included: sequences times the longest source or target; replaces train.batch")
+                .in(2, 1e9)};
+  }
+  std::optional<std::string> contradiction() override {
+    if (from != to) return std::nullopt;
+    return fmt::format("to: it is also the source language, {}", from);
+  }
+};
+
+/// A text and its translation.
 struct ParallelText {
-  struct Side {
-    std::string path, sha256;
-    std::vector<std::string> lines;
+  struct LinePair {
+    std::size_t number;  ///< in the files, from 1
+    std::string source, target;
   };
-  Side source, target;
-  std::vector<std::size_t> numbers;  ///< line numbers of the pairs in the files, from 0
+  HashedFile source, target;
+  std::vector<LinePair> lines;
+  std::vector<SequencePair> pairs;  ///< their tokens
 };
 
-/// A text and its tokenized pairs.
-struct Split {
-  ParallelText text;
-  std::vector<SequencePair> pairs;
-};
-
-void count(WordCounts& counts, std::vector<std::string> const& lines) {
-  for (auto const& line : lines) count_words(counts, line);
-}
-
-std::shared_ptr<Tokenizer const> tokenizer_of(WordCounts const& counts, Index min_count) {
-  return word_tokenizer(frequent_words(counts, min_count, "data.least_count"));
-}
-
-/// Length of the longest row, its mark included.
-Index longest_of(std::initializer_list<Split const*> splits, std::vector<std::int32_t> SequencePair::*side) {
-  Index max_length = 0;
-  for (auto const* const split : splits)
-    for (auto const& pair : split->pairs) max_length = std::max<Index>(max_length, std::ssize(pair.*side) + 1);
-  return max_length;
-}
-
-/// Throws FileError with the line of the longest sentence if it and its mark are longer than `length`.
-void refuse_longer(Split const& split, Index length, std::function<std::string(Index words)> const& message) {
+/// Throws FileError with the line of the longest sentence if it and its mark are longer than `length`. The message is formatted from its
+/// number of words, `length`, and the two numbers that would do: words + 1, length − 1.
+void refuse_longer(ParallelText const& text, Index length, std::string_view message) {
   for (auto const side : {&SequencePair::source, &SequencePair::target}) {
-    auto const longest = std::ranges::max_element(split.pairs, {}, [&](SequencePair const& pair) { return (pair.*side).size(); });
-    if (longest == split.pairs.end() || std::ssize((*longest).*side) < length) continue;
-    auto const& file = side == &SequencePair::source ? split.text.source : split.text.target;
-    auto const pair = static_cast<std::size_t>(longest - split.pairs.begin());
-    refuse_line(file.path, split.text.numbers[pair] + 1, message(std::ssize((*longest).*side)));
+    auto const longest = std::ranges::max_element(text.pairs, {}, [&](SequencePair const& pair) { return (pair.*side).size(); });
+    if (longest == text.pairs.end() || std::ssize((*longest).*side) < length) continue;
+    auto const words = std::ssize((*longest).*side);
+    refuse_line((side == &SequencePair::source ? text.source : text.target).file, at(text.lines, longest - text.pairs.begin()).number,
+                fmt::format(fmt::runtime(message), words, length, words + 1, length - 1));
   }
 }
+
+constexpr char const* too_long_for_context =
+    "{} words and <eos> do not fit a context of {}; make model.context {} or more, or leave the line out of both files";
 
 /// The target sentences as one text, each between two <eos>.
 std::vector<std::int32_t> target_text(std::vector<SequencePair> const& pairs) {
@@ -86,46 +100,40 @@ void check_line(std::string const& path, std::size_t number, std::string_view li
       refuse_line(path, number, fmt::format("{} is a special token of the vocabulary, not a word", word));
 }
 
-ParallelText::Side read_side(std::filesystem::path const& path) {
+std::vector<std::string> read_lines(fs::path const& path, HashedFile& file) {
   auto const content = read_text(path);
-  ParallelText::Side side{path.string(), sha256(content), {}};
+  file = {path.string(), sha256(content)};
+  std::vector<std::string> lines;
   auto const text = without_byte_order_mark(content);
   for (std::size_t begin = 0; begin < text.size();) {
-    side.lines.emplace_back(next_line(text, begin));
-    check_line(side.path, side.lines.size(), side.lines.back());
+    lines.emplace_back(next_line(text, begin));
+    check_line(file.file, lines.size(), lines.back());
   }
-  return side;
+  return lines;
 }
 
 /// A byte-order mark is skipped. Throws FileError naming file and line if a file is missing, a line is empty, not UTF-8 or contains a
 /// mark's name, or the files have different numbers of lines.
-ParallelText read_texts(std::filesystem::path const& source, std::filesystem::path const& target) {
-  ParallelText text{read_side(source), read_side(target), {}};
-  auto const &a = text.source, &b = text.target;
-  text.numbers.resize(a.lines.size());
-  std::iota(text.numbers.begin(), text.numbers.end(), std::size_t{0});
-  if (a.lines.size() == b.lines.size()) return text;
-  auto const& [more, fewer] = a.lines.size() > b.lines.size() ? std::tie(a, b) : std::tie(b, a);
-  refuse_line(
-      more.path, fewer.lines.size() + 1,
-      fmt::format("no translation: {} ends after {} lines, but this file has {}", fewer.path, fewer.lines.size(), more.lines.size()));
+ParallelText read_texts(fs::path const& source, fs::path const& target) {
+  ParallelText text;
+  auto a = read_lines(source, text.source), b = read_lines(target, text.target);
+  auto const [fewer, more] = std::minmax({a.size(), b.size()});
+  auto const& [shorter, longer] = a.size() < b.size() ? std::tie(text.source, text.target) : std::tie(text.target, text.source);
+  if (fewer < more)
+    refuse_line(longer.file, fewer + 1,
+                fmt::format("no translation: {} ends after {} lines, but this file has {}", shorter.file, fewer, more));
+  for (std::size_t i = 0; i < a.size(); ++i) text.lines.push_back({i + 1, std::move(a[i]), std::move(b[i])});
+  return text;
 }
 
-/// Without the pairs in which a side has more than `longest` words. Throws FileError if none are left.
-ParallelText up_to(ParallelText const& text, Index longest) {
-  auto const& [source, target, numbers] = text;
-  ParallelText kept{{source.path, source.sha256, {}}, {target.path, target.sha256, {}}, {}};
-  auto const fits = [&](std::string const& line) { return std::ssize(words_of(line)) <= longest; };
-  for (std::size_t pair = 0; pair < numbers.size(); ++pair) {
-    if (!fits(source.lines[pair]) || !fits(target.lines[pair])) continue;
-    kept.source.lines.push_back(source.lines[pair]);
-    kept.target.lines.push_back(target.lines[pair]);
-    kept.numbers.push_back(numbers[pair]);
-  }
-  if (kept.numbers.empty())
-    throw FileError(fmt::format("{}: of its {} pairs none has at most {} words on either side, which data.longest asks for", source.path,
-                                numbers.size(), longest));
-  return kept;
+/// Leaves out the pairs in which a side has more than `longest` words. Throws FileError if none are left.
+void leave_out_longer(ParallelText& text, Index longest) {
+  auto const all = text.lines.size();
+  auto const is_longer = [&](std::string const& sentence) { return std::ssize(words_of(sentence)) > longest; };
+  std::erase_if(text.lines, [&](ParallelText::LinePair const& line) { return is_longer(line.source) || is_longer(line.target); });
+  if (text.lines.empty())
+    throw FileError(fmt::format("{}: of its {} pairs none has at most {} words on either side, which data.longest asks for",
+                                text.source.file, all, longest));
 }
 
 /// Sentences and their translations as word tokens (batch_of), each batch as long as its longest sequence. A vocabulary has the words that
@@ -136,41 +144,47 @@ class ParallelDataset : public Dataset {
  public:
   /// Throws Error if there is no test text to be held out, FileError for invalid texts.
   ParallelDataset(ParallelSettings const& settings, DataContext const& context) : settings_(settings), held_out_name_(context.held_out) {
-    auto const read = [&](std::string const& stem) {
-      auto const source = locate(stem + "." + settings.from, context), target = locate(stem + "." + settings.to, context);
+    auto const read = [&](std::optional<std::string> const& stem) {
+      if (!stem) return ParallelText();
+      auto const source = locate(*stem + "." + settings.from, context), target = locate(*stem + "." + settings.to, context);
       return read_texts(source, target);
     };
-    auto train = read(settings.train);
-    std::optional<ParallelText> validation, test;
-    if (settings.validation) validation = read(*settings.validation);
-    if (settings.test) test = read(*settings.test);
-    bool const tests = held_out_name_ == "test";
-    if (tests && !test)
+    train_ = read(settings.train);
+    auto validation = read(settings.validation), test = read(settings.test);
+    bool const tests = held_out_name_ == "test", joint = settings.vocabularies == "joint";
+    if (tests && !settings.test)
       throw Error("data.test: there is no test text; add its files as data.validation has them, without the language at the end");
-    auto const all = train.numbers.size();
-    if (settings.longest) train = up_to(train, *settings.longest);
-    auto const left_out = all - train.numbers.size();
-    bool const joint = settings.vocabularies == "joint";
+    auto const all = train_.lines.size();
+    if (settings.longest) leave_out_longer(train_, *settings.longest);
     WordCounts source, target;
-    count(joint ? target : source, train.source.lines);
-    count(target, train.target.lines);
-    facts_.tokenizer = tokenizer_of(target, settings.least_count);
-    facts_.source_tokenizer = joint ? facts_.tokenizer : tokenizer_of(source, settings.least_count);
-    train_ = encoded(std::move(train));
-    Split validated = validation ? encoded(*validation) : Split(), tested = test ? encoded(*test) : Split();
-    facts_.signature = pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint,
-                                      longest_of({&train_, &validated, &tested}, &SequencePair::source),
-                                      longest_of({&train_, &validated, &tested}, &SequencePair::target));
-    held_out_ = std::move(tests ? tested : validated);
+    for (auto const& line : train_.lines) {
+      count_words(joint ? target : source, line.source);
+      count_words(target, line.target);
+    }
+    auto const tokenizer_of = [&](WordCounts const& counts) {
+      return word_tokenizer(frequent_words(counts, settings.least_count, "data.least_count"));
+    };
+    facts_.tokenizer = tokenizer_of(target);
+    facts_.source_tokenizer = joint ? facts_.tokenizer : tokenizer_of(source);
+    Index longest_source = 0, longest_target = 0;
+    for (auto* const text : {&train_, &validation, &test})
+      for (auto const& line : text->lines) {
+        text->pairs.push_back({tokens_of(*facts_.source_tokenizer, line.source), tokens_of(*facts_.tokenizer, line.target)});
+        longest_source = std::max<Index>(longest_source, std::ssize(text->pairs.back().source) + 1);
+        longest_target = std::max<Index>(longest_target, std::ssize(text->pairs.back().target) + 1);
+      }
+    facts_.signature =
+        pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint, longest_source, longest_target);
+    held_out_ = std::move(tests ? test : validation);
     cut_batches(context.seed);
-    state(tests ? validation : test, left_out);
+    state(tests ? validation : test, all - train_.lines.size());
   }
 
   /// With `tokens` the number of sequences follows from the lengths, not from `batch`. Throws FileError for a pair longer than the context.
   Batch training(Index index, Index batch, Index context) const override {
-    check_lengths(train_, context);
+    refuse_longer(train_, context, too_long_for_context);
     if (batches_->per_epoch(batch) == 0)
-      throw FileError(fmt::format("{}: its {} lines are too few for a batch of {}", train_.text.source.path, train_.pairs.size(), batch));
+      throw FileError(fmt::format("{}: its {} lines are too few for a batch of {}", train_.source.file, train_.pairs.size(), batch));
     return batch_of(batches_->rows(index, batch));
   }
 
@@ -178,7 +192,7 @@ class ParallelDataset : public Dataset {
 
   /// The pairs in the order of the file; the last batch may be smaller.
   Batch validation(Index index, Index batch, Index context) const override {
-    check_lengths(held_out_, context);
+    refuse_longer(held_out_, context, too_long_for_context);
     auto const& pairs = held_out_.pairs;
     auto const [first, count] = rows_of_batch(held_out_name_, index, batch, std::ssize(pairs));
     auto const rows = std::span(pairs).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
@@ -187,21 +201,17 @@ class ParallelDataset : public Dataset {
 
   /// The line of the held-out target's file.
   Original original(Index row) const override {
-    auto const& lines = held_out_.text.target.lines;
-    if (row < 0 || row >= std::ssize(lines)) return {};
-    return {.reference = at(lines, row)};
+    if (row < 0 || row >= std::ssize(held_out_.lines)) return {};
+    return {.reference = at(held_out_.lines, row).target};
   }
 
  private:
   void cut_batches(std::uint64_t seed) {
     auto const tokens = settings_.tokens.value_or(0);
     if (tokens > 0)
-      refuse_longer(train_, tokens, [&](Index words) {
-        return fmt::format(
-            "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
-            "data.longest: {}",
-            words, tokens, words + 1, tokens - 1);
-      });
+      refuse_longer(train_, tokens,
+                    "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
+                    "data.longest: {}");
     batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
     auto const most = batches_->max_tokens();
     for (auto given : std::vector(signature().parts())) {
@@ -210,40 +220,24 @@ class ParallelDataset : public Dataset {
     }
   }
 
-  Split encoded(ParallelText text) const {
-    Split split{std::move(text), {}};
-    for (std::size_t pair = 0; pair < split.text.numbers.size(); ++pair)
-      split.pairs.push_back({tokens_of(*facts_.source_tokenizer, split.text.source.lines[pair]),
-                             tokens_of(*facts_.tokenizer, split.text.target.lines[pair])});
-    return split;
-  }
-
-  static void check_lengths(Split const& split, Index context) {
-    refuse_longer(split, context, [&](Index words) {
-      return fmt::format(
-          "{} words and <eos> do not fit a context of {}; make model.context {} or more, or leave the line out of both files", words,
-          context, words + 1);
-    });
-  }
-
   /// `beside`: the text of the split that is not held out; `left_out`: training pairs that were.
-  void state(std::optional<ParallelText> const& beside, std::size_t left_out) {
+  void state(ParallelText const& beside, std::size_t left_out) {
     auto& about = facts_.description;
     about = {{"vocabulary", vocabulary()}, {"source_vocabulary", facts_.source_tokenizer->vocabulary()}};
-    auto const add = [&](std::string const& name, ParallelText const& text, std::optional<std::size_t> pairs) {
-      for (auto const& [key, side] : {std::pair("source", &text.source), std::pair("target", &text.target)}) {
-        facts_.files[fmt::format("{}.{}", name, key)] = {side->path, side->sha256};
-        nlohmann::json const file{{"file", side->path}, {"sha256", side->sha256}};
-        if (pairs)
-          about[name][key] = file;
+    std::pair<std::string, ParallelText const*> const texts[]{
+        {"training", &train_}, {held_out_name_, &held_out_}, {held_out_name_ == "test" ? "validation" : "test", &beside}};
+    for (auto const& [name, text] : texts) {
+      if (text->pairs.empty()) continue;
+      for (auto const& [side, file] : {std::pair("source", &text->source), std::pair("target", &text->target)}) {
+        facts_.files[fmt::format("{}.{}", name, side)] = *file;
+        nlohmann::json const read{{"file", file->file}, {"sha256", file->sha256}};
+        if (text == &beside)
+          about["beside"].push_back(read);
         else
-          about["beside"].push_back(file);
+          about[name][side] = read;
       }
-      if (pairs) about[name]["pairs"] = *pairs;
-    };
-    for (auto const& [name, split] : {std::pair("training", &train_), std::pair(held_out_name_.c_str(), &held_out_)})
-      if (!split->pairs.empty()) add(name, split->text, split->pairs.size());
-    if (beside) add(held_out_name_ == "test" ? "validation" : "test", *beside, std::nullopt);
+      if (text != &beside) about[name]["pairs"] = text->pairs.size();
+    }
     if (settings_.longest) about["training"]["left_out"] = left_out;
     if (settings_.tokens) about["training"]["batch"] = {{"tokens", *settings_.tokens}, {"per_epoch", batches_->per_epoch(0)}};
     facts_.ngrams = std::async(std::launch::deferred, [this] {
@@ -254,7 +248,7 @@ class ParallelDataset : public Dataset {
 
   ParallelSettings settings_;
   std::string held_out_name_;
-  Split train_, held_out_;
+  ParallelText train_, held_out_;
   std::optional<PairBatches> batches_;
 };
 
@@ -266,26 +260,4 @@ Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and thei
                                                  open_parallel, DataParts::validation_and_test)};
 
 }  // namespace
-
-std::vector<Field> ParallelSettings::fields() {
-  return {field(&train, "train", "training text, named without the language: NAME for the files NAME.de and NAME.en").mandatory(),
-          field(&validation, "validation", "validation text, named in the same way"),
-          field(&test, "test", "test text, named in the same way; never used in training"),
-          field(&from, "from", "source language, the suffix of its files").mandatory(),
-          field(&to, "to", "target language").mandatory(),
-          field(&vocabularies, "vocabularies", "joint: one for both languages; separate: one for each").one_of({"joint", "separate"}),
-          field(&least_count, "least_count", "words with fewer occurrences in the training text are <unk>").in(1, 1e9),
-          field(&longest, "longest", "pairs with more words than this on either side are left out of training; default: none").in(1, 1e9),
-          field(&pool, "pool", "number of consecutive batches whose pairs are regrouped by length, to reduce padding; 1: no regrouping")
-              .in(1, 1e9),
-          field(&tokens, "tokens",
-                "largest training batch in tokens, padding included: sequences times the longest source or target; replaces train.batch")
-              .in(2, 1e9)};
-}
-
-std::optional<std::string> ParallelSettings::contradiction() {
-  if (from != to) return std::nullopt;
-  return fmt::format("to: it is also the source language, {}", from);
-}
-
 }  // namespace heed

@@ -16,17 +16,12 @@ Yaml parse_data(std::string_view text, std::string const& path) try { return par
 
 void refuse(Location const& location, std::string const& message) { throw FileError(to_string(location) + ": " + message); }
 
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what) {
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty())
     refuse(node.location, fmt::format("{} must be keys with values, not {}", what, found(node)));
-  return node.entries;
-}
-
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known) {
-  for (auto const& entry : entries_of(node, what))
-    if (std::find(known.begin(), known.end(), entry.key) == known.end())
-      refuse(entry.location,
-             fmt::format("unknown key {} in {}{}", shown(entry.key), what, did_you_mean(entry.key, std::vector<std::string>(known))));
+  for (auto const& [key, location, value] : node.entries)
+    if (!known.empty() && std::ranges::find(known, key) == known.end())
+      refuse(location, fmt::format("unknown key {} in {}{}", shown(key), what, did_you_mean(key, known)));
   return node.entries;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,10 +14,8 @@ namespace heed {
 Yaml parse_data(std::string_view text, std::string const& path);
 /// Throws FileError "PATH:LINE:COLUMN: message".
 [[noreturn]] void refuse(Location const& location, std::string const& message);
-/// The entries of a non-empty map; `what` names it in messages.
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what);
-/// The same; every key must be one of `known`.
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::initializer_list<std::string> known);
+/// The entries of a non-empty map; `what` names it in messages. If `known` has keys, there may be no others.
+std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known = {});
 /// A scalar's text.
 std::string const& text_value(Yaml const& node, std::string_view what);
 /// A real number, low ≤ number ≤ high.

@@ -19,17 +19,13 @@ namespace heed {
 
 namespace {
 
-/// A task of labelled examples, with the defaults of its keys; null: it is another kind of data.
-std::shared_ptr<ExampleTask> example_task(Choice::Option const& option) {
-  auto const examples = std::dynamic_pointer_cast<ExamplesSettings>(option.make());
-  return examples ? std::dynamic_pointer_cast<ExampleTask>(examples->source) : nullptr;
-}
-
-std::vector<std::string> example_task_names() {
-  std::vector<std::string> names;
+/// The tasks of labelled examples, with the defaults of their keys.
+std::vector<std::shared_ptr<ExampleTask>> example_tasks() {
+  std::vector<std::shared_ptr<ExampleTask>> tasks;
   for (auto const& option : choice_of<DataKind>().options)
-    if (example_task(option)) names.push_back(option.name);
-  return names;
+    if (auto const examples = std::dynamic_pointer_cast<ExamplesSettings>(option.make()))
+      if (auto const task = std::dynamic_pointer_cast<ExampleTask>(examples->source)) tasks.push_back(task);
+  return tasks;
 }
 
 struct StoriesSettings : TextSettings {
@@ -46,7 +42,7 @@ struct StoriesSettings : TextSettings {
                           field(&held_out_lines, "held_out_lines", "lines of the held-out text, the same for every seed").in(1, 1e6)});
   }
   std::optional<std::string> contradiction() override {
-    auto const known = example_task_names();
+    auto const known = mapped(example_tasks(), [](auto const& task) { return task->name; });
     for (auto const& task : tasks)
       if (std::ranges::find(known, task) == known.end())
         return fmt::format("tasks: there is no task '{}'{}; there are {}", task, did_you_mean(task, known), fmt::join(known, ", "));
@@ -89,15 +85,11 @@ struct Stories : TextDataset {
 };
 
 std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {
-  std::vector<std::shared_ptr<ExampleTask>> tasks;
+  auto tasks = example_tasks();
+  if (!settings.tasks.empty())
+    std::erase_if(tasks, [&](auto const& task) { return std::ranges::find(settings.tasks, task->name) == settings.tasks.end(); });
   ReadFiles read;
-  for (auto const& option : choice_of<DataKind>().options) {
-    bool const wanted = settings.tasks.empty() || std::ranges::find(settings.tasks, option.name) != settings.tasks.end();
-    auto const task = wanted ? example_task(option) : nullptr;
-    if (!task) continue;
-    tasks.push_back(task);
-    read.merge(task->open(context));
-  }
+  for (auto const& task : tasks) read.merge(task->open(context));
   auto const told_by = [&](Index lines, Stream const& stream) { return TextFiles{text_of(tasks, lines, stream), {0}}; };
   return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
                                    told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));

@@ -22,8 +22,6 @@ std::string Tokenizer::decode(std::vector<Index> const& tokens) const {
   return text_of(tokens);
 }
 
-std::optional<std::string> Tokenizer::mark(Index) const { return std::nullopt; }
-
 std::vector<std::size_t> Tokenizer::starts(std::string_view text, std::vector<std::int32_t> const& tokens) const {
   constexpr std::string_view blank = " \t\n\v\f\r";
   std::vector<std::size_t> starts;
@@ -40,8 +38,6 @@ std::vector<std::size_t> Tokenizer::starts(std::string_view text, std::vector<st
   starts.push_back(text.size());
   return starts;
 }
-
-Index Tokenizer::unknown_words(std::string_view) const { return 0; }
 
 Choice tokenizer_choice(std::string const& kind) {
   return choice_of<TokenizerKind>(kind, [](TokenizerKind const& each) { return each.settings != nullptr; });

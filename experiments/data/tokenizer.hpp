@@ -35,11 +35,11 @@ class Tokenizer {
   /// The token that encode() prepends; nothing if there is none.
   virtual std::optional<Index> begin() const { return std::nullopt; }
   /// The name of a special token ("<eos>"); nothing for a token that stands for text.
-  virtual std::optional<std::string> mark(Index token) const;
+  virtual std::optional<std::string> mark(Index /*token*/) const { return std::nullopt; }
   /// The first byte in `text` of each of the tokens that encode() made of it, without begin(), and behind them its size.
   virtual std::vector<std::size_t> starts(std::string_view text, std::vector<std::int32_t> const& tokens) const;
   /// Number of words of a text that encode() maps to <unk>, other than "<unk>" itself.
-  virtual Index unknown_words(std::string_view text) const;
+  virtual Index unknown_words(std::string_view /*text*/) const { return 0; }
   /// Whether encoding is slow enough that the tokens of a long text are worth caching.
   virtual bool slow() const { return false; }
 

@@ -1,8 +1,10 @@
 #include "experiments/data/grammar.hpp"
 
-#include "experiments/data/grammar_data.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/data/open.hpp"
 #include "tests/difference.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
 
 using namespace heed;
@@ -43,8 +45,8 @@ void for_each_string(Grammar const& g, std::size_t length, std::function<void(st
   }
 }
 
-std::unique_ptr<Dataset> dataset(GrammarSettings const& settings = {}, std::uint64_t seed = 1) {
-  return sentences_of(english(), {"english.yaml", ""}, settings, seed);
+std::unique_ptr<Dataset> dataset(test::Keys const& keys = {}, std::uint64_t seed = 1, std::filesystem::path const& folder = {}) {
+  return open_dataset(test::chosen(choice_of<DataKind>(), "grammar", keys), {folder, folder, seed, true});
 }
 
 std::vector<Index> values(Tensor const& tensor) {
@@ -164,11 +166,13 @@ rules:
     CHECK(g.entropy() == doctest::Approx(std::log(4) + 0.5 * -(0.75 * std::log(0.75) + 0.25 * std::log(0.25))));
   }
 
-  TEST_CASE("ambiguity is counted, summed over, and refused as data") {
-    auto const g = grammar("start: S\nrules:\n  S: {S S: 1, a: 2}\n");
+  TEST_CASE_FIXTURE(test::InFolder, "ambiguity is counted, summed over, and refused as data") {
+    std::string const text = "start: S\nrules:\n  S: {S S: 1, a: 2}\n";
+    auto const g = grammar(text);
     CHECK(g.derivations(std::vector<std::int32_t>(5, 0)) == 14);  // Catalan
     CHECK(g.log_probability(std::vector<std::int32_t>(3, 0)) == doctest::Approx(std::log(2 * 8.0 / 243)));
-    CHECK_THROWS_WITH_AS(sentences_of(g, {"g.yaml", ""}, {}, 1),
+    test::put(folder / "g.yaml", text);
+    CHECK_THROWS_WITH_AS(dataset({{"path", "g.yaml"}}, 1, folder.path()),
                          doctest::Contains("g.yaml: the grammar is ambiguous, so its entropy is not known: 'a a a"), FileError);
   }
 
@@ -257,8 +261,7 @@ rules:
   }
 
   TEST_CASE("a training batch is a function of seed and number, the held-out sentences of neither") {
-    GrammarSettings settings;
-    settings.validation = 50;
+    test::Keys const settings{{"validation", 50}};
     auto const data = dataset(settings, 1), other = dataset(settings, 2);
     auto const whole = data->training(0, 12, 32);
     CHECK(test::same_bits(whole["inputs"], dataset(settings, 1)->training(0, 12, 32)["inputs"]));
@@ -275,10 +278,7 @@ rules:
   }
 
   TEST_CASE("packed rows: sentence after sentence; training cuts the last off, held-out ones stay whole") {
-    GrammarSettings settings;
-    settings.validation = 60;
-    settings.pack = true;
-    auto const data = dataset(settings);
+    auto const data = dataset({{"validation", 60}, {"pack", true}});
     auto const batch = data->training(3, 5, 70);
     auto const inputs = values(batch["inputs"]), targets = values(batch["next"]);
     for (std::size_t row = 0; row < 5; ++row) {
@@ -294,14 +294,13 @@ rules:
       CHECK(std::equal(expected.begin(), expected.begin() + 70, targets.begin() + static_cast<std::ptrdiff_t>(row * 70)));
     }
 
-    settings.pack = false;
     std::vector<Index> one_a_row, packed, groups, packed_groups;
     auto const append = [](std::vector<Index>& list, Tensor const& kept, Tensor const& all) {
       auto const tokens = values(kept), others = values(all);
       for (std::size_t i = 0; i < tokens.size(); ++i)
         if (tokens[i] >= 0) list.push_back(others[i]);
     };
-    auto const whole = dataset(settings)->validation(0, 60, 70);
+    auto const whole = dataset({{"validation", 60}})->validation(0, 60, 70);
     append(one_a_row, whole["next"], whole["next"]);
     append(groups, whole["next"], whole["groups"]);
     auto const batches = data->validation_batches(4, 70);
@@ -336,11 +335,7 @@ rules:
   }
 
   TEST_CASE("the exact loss is that of the held-out rows") {
-    GrammarSettings settings;
-    settings.validation = 300;
-    settings.longest = 15;
-    settings.ngram_sentences = 1000;
-    auto const data = dataset(settings);
+    auto const data = dataset({{"validation", 300}, {"longest", 15}, {"ngram_sentences", 1000}});
     auto const targets = values(data->validation(0, 300, 16)["next"]);
     double surprise = 0, tokens = 0;
     for (std::size_t row = 0; row < 300; ++row) {
@@ -352,9 +347,9 @@ rules:
     auto const described = data->describe();
     CHECK(described["exact"].get<double>() == doctest::Approx(surprise / tokens).epsilon(1e-10));
     CHECK(described["tokens"]["validation"].get<double>() == tokens);
-    settings.longest = 2;
-    CHECK_THROWS_WITH_AS(dataset(settings),
-                         "english.yaml: only 0 % of its sentences have at most 2 words (data.longest); the shortest has 4", FileError);
+    auto const file = shipped("english.yaml").string();
+    CHECK_THROWS_WITH_AS(dataset({{"longest", 2}}),
+                         (file + ": only 0 % of its sentences have at most 2 words (data.longest); the shortest has 4").c_str(), FileError);
   }
 
   TEST_CASE("who agrees with whom, and how far away") {
@@ -450,14 +445,10 @@ rules:
 
   TEST_CASE_FIXTURE(test::InFolder, "the grammar in a file of one's own") {
     test::put(folder / "mine.yaml", brackets);
-    auto settings = std::make_shared<GrammarSettings>();
-    settings->validation = 10;
-    Choice const choice{choice_of<DataKind>().options, "grammar", settings};
-    auto const vocabulary = [&] { return open_dataset(choice, {folder.path(), folder.path(), 1, true})->vocabulary(); };
-    CHECK(vocabulary() == dataset()->vocabulary());
-    settings->path = "mine.yaml";
-    CHECK(vocabulary() == 6);
-    settings->path = "missing.yaml";
-    CHECK_THROWS_WITH_AS(vocabulary(), doctest::Contains("missing.yaml: no such file"), FileError);
+    auto const vocabulary = [&](test::Keys const& keys) { return dataset(keys, 1, folder.path())->vocabulary(); };
+    CHECK(vocabulary({{"validation", 10}}) == dataset()->vocabulary());
+    CHECK(vocabulary({{"validation", 10}, {"path", "mine.yaml"}}) == 6);
+    CHECK_THROWS_WITH_AS(vocabulary({{"validation", 10}, {"path", "missing.yaml"}}), doctest::Contains("missing.yaml: no such file"),
+                         FileError);
   }
 }

@@ -1,9 +1,9 @@
 #include "experiments/commands/commands.hpp"
-#include "experiments/data/grammar_data.hpp"
 #include "experiments/data/text.hpp"
 #include "experiments/data/view.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/runs.hpp"
+#include "tests/nn/choice.hpp"
 
 TEST_SUITE("masked") {
   using namespace heed;
@@ -26,13 +26,10 @@ TEST_SUITE("masked") {
 
   /// Sentences "a b" and "a c b", one per row or packed.
   std::unique_ptr<Dataset> sentences(bool pack = false) {
-    GrammarSettings settings;
-    settings.longest = 5;
-    settings.validation = 50;
-    settings.ngram_sentences = 10;
-    settings.pack = pack;
-    auto const grammar = Grammar::read("start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n", "test.yaml");
-    return sentences_of(grammar, {"test.yaml", ""}, settings, 1);
+    test::Folder const folder;
+    test::put(folder / "test.yaml", "start: S\nrules:\n  S:\n    a b: 1\n    a c b: 1\n");
+    test::Keys const keys{{"path", "test.yaml"}, {"longest", 5}, {"validation", 50}, {"ngram_sentences", 10}, {"pack", pack}};
+    return open_dataset(test::chosen(choice_of<DataKind>(), "grammar", keys), {folder.path(), folder.path(), 1, true});
   }
 
   std::unique_ptr<Dataset> masked(std::unique_ptr<Dataset> plain, std::uint64_t seed = 1) {

@@ -1,5 +1,5 @@
 #include "experiments/commands/list.hpp"
-#include "experiments/data/parallel.hpp"
+#include "experiments/data/open.hpp"
 #include "experiments/train/train.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
@@ -33,15 +33,10 @@ TEST_SUITE("parallel_text") {
       test::put(folder / "train.de", german);
       test::put(folder / "train.en", english);
     }
-    std::unique_ptr<Dataset> open(std::function<void(ParallelSettings&)> const& change = {}, std::uint64_t seed = 1,
-                                  std::string const& held_out = "validation") const {
-      auto settings = std::make_shared<ParallelSettings>();
-      settings->train = "train";
-      settings->from = "de";
-      settings->to = "en";
-      settings->least_count = 1;
-      if (change) change(*settings);
-      return open_dataset({choice_of<DataKind>().options, "parallel", settings}, {folder.path(), folder / "data", seed, true, held_out});
+    std::unique_ptr<Dataset> open(test::Keys const& keys = {}, std::uint64_t seed = 1, std::string const& held_out = "validation") const {
+      test::Keys all{{"train", "train"}, {"from", "de"}, {"to", "en"}, {"least_count", 1}};
+      all.insert(all.end(), keys.begin(), keys.end());
+      return open_dataset(test::chosen(choice_of<DataKind>(), "parallel", all), {folder.path(), folder / "data", seed, true, held_out});
     }
     std::string said(std::function<void(Dataset const&)> const& use = {}) const {
       auto const message = test::refusal<FileError>([&] {
@@ -53,7 +48,7 @@ TEST_SUITE("parallel_text") {
     test::Folder folder;
   };
 
-  void validate_on_train(ParallelSettings& settings) { settings.validation = settings.train; }
+  test::Keys const validate_on_train{{"validation", "train"}};
 
   /// n pairs of which each can be told from its words: pair i has i % 7 + 1 words and its own number.
   Files numbered(int n) {
@@ -120,15 +115,11 @@ TEST_SUITE("parallel_text") {
 
   TEST_CASE("the other direction, vocabularies of their own, and words that are too rare") {
     Files const files("ein hund\nein tier\n", "a dog\na animal\n");
-    auto const back = files.open([](auto& settings) { std::swap(settings.from, settings.to), settings.validation = settings.train; });
+    auto const back = files.open({{"from", "en"}, {"to", "de"}, {"validation", "train"}});
     auto const forth = files.open(validate_on_train);
     CHECK(rows_of(back->validation(0, 2, 10)["targets"]) == rows_of(forth->validation(0, 2, 10)["source"]));
 
-    auto const separate = files.open([](auto& settings) {
-      settings.vocabularies = "separate";
-      settings.least_count = 2;
-      settings.validation = settings.train;
-    });
+    auto const separate = files.open({{"vocabularies", "separate"}, {"least_count", 2}, {"validation", "train"}});
     CHECK(separate->vocabulary() == 5);
     CHECK(separate->signature()["source"].classes == 5);
     CHECK(rows_of(separate->validation(0, 2, 10)["source"]) == Rows{{4, 3, 2}, {4, 3, 2}});
@@ -158,7 +149,7 @@ TEST_SUITE("parallel_text") {
   TEST_CASE("rows of a batch are of about one length, and batches come in no order of length") {
     auto const files = numbered(700);
     double sorted = 0, unsorted = 0;
-    auto const with = files.open(), without = files.open([](auto&settings) { settings.pool = 1; });
+    auto const with = files.open(), without = files.open({{"pool", 1}});
     std::vector<Index> widths;
     for (int batch = 0; batch < 70; ++batch) {
       sorted += padding(with->training(batch, 10, 20)) / 70;
@@ -208,7 +199,7 @@ TEST_SUITE("parallel_text") {
     Files const files("ein hund\nein tier\n", "a dog\nan animal\n");
     test::put(files.folder / "val.de", "ein hund\n"), test::put(files.folder / "val.en", "a  cat\r\n");
     test::put(files.folder / "test.de", "tier\nein hund läuft weg\n"), test::put(files.folder / "test.en", "animal\na dog\n");
-    auto const both = [](auto& settings) { settings.validation = "val", settings.test = "test"; };
+    test::Keys const both{{"validation", "val"}, {"test", "test"}};
     auto const validation = files.open(both), test = files.open(both, 1, "test");
     CHECK(validation->validation_batches(1, 10) == 1);
     CHECK(test->validation_batches(1, 10) == 2);
@@ -237,7 +228,7 @@ TEST_SUITE("parallel_text") {
 
   TEST_CASE("batches by tokens: every pair once an epoch, none larger than asked for, as many in each") {
     auto const files = numbered(300);
-    auto const by_tokens = [](auto& settings) { settings.tokens = 40; };
+    test::Keys const by_tokens{{"tokens", 40}};
     auto const one = files.open(by_tokens), again = files.open(by_tokens), other = files.open(by_tokens, 2);
     auto const per_epoch = one->describe()["training"]["batch"]["per_epoch"].get<Index>();
     std::vector<std::vector<std::string>> epochs[2];
@@ -267,13 +258,13 @@ TEST_SUITE("parallel_text") {
     CHECK(rows_of(one->training(5, 7, 20)) == rows_of(again->training(5, 99, 20)));
     CHECK(rows_of(one->training(5, 7, 20)) != rows_of(other->training(5, 7, 20)));
     CHECK(files.open()->signature()["inputs"].max_tokens == 0);
-    auto const held_out = files.open([](auto& settings) { settings.tokens = 40, settings.validation = settings.train; });
+    auto const held_out = files.open({{"tokens", 40}, {"validation", "train"}});
     CHECK(held_out->validation(0, 64, 20)["inputs"].size(0) == 64);
   }
 
   TEST_CASE("of uneven sides, the most places that a batch by tokens has are those that there are") {
     Files const files("a\nb\na b c d e f g h\nb\n", "c\nd\nc\na b c d e\n");
-    auto const data = files.open([](auto& settings) { settings.tokens = 10; });
+    auto const data = files.open({{"tokens", 10}});
     // Sorted by the longer side: 2 + 2 places of two rows, then 6 (the target's) of one, then 9 (the source's) of one.
     CHECK(data->describe()["training"]["batch"]["per_epoch"] == 3);
     CHECK(data->signature()["source"].max_tokens == 9);
@@ -283,7 +274,7 @@ TEST_SUITE("parallel_text") {
   TEST_CASE("pairs with a longer side are left out of training, and their words with them") {
     Files const files("a\na b c d\na\nb\n", "x\nx\nx y z y\ny\n");
     test::put(files.folder / "val.de", "a a a a a\n"), test::put(files.folder / "val.en", "z\n");
-    auto const data = files.open([](auto& settings) { settings.longest = 3, settings.validation = "val"; });
+    auto const data = files.open({{"longest", 3}, {"validation", "val"}});
     CHECK(data->describe()["training"]["pairs"] == 2);
     CHECK(data->describe()["training"]["left_out"] == 2);
     CHECK(data->training(0, 2, 3)["source"].size(1) == 2);
@@ -291,11 +282,11 @@ TEST_SUITE("parallel_text") {
     CHECK(data->vocabulary() == 4 + 4);
     CHECK(data->validation(0, 1, 9)["source"].size(1) == 6);
     CHECK_THROWS_WITH_AS(data->training(0, 1, 1), doctest::Contains("train.de:1: 1 words"), FileError);
-    CHECK_THROWS_WITH_AS(Files("a\na b c\nd\n", "x x x x\ny y\ny y\n").open([](auto& settings) { settings.longest = 1; }),
+    CHECK_THROWS_WITH_AS(Files("a\na b c\nd\n", "x x x x\ny y\ny y\n").open({{"longest", 1}}),
                          doctest::Contains("of its 3 pairs none has at most 1 words on either side"), FileError);
     // A line's number is that of the file.
     Files const more("a b c d e\na\na b c\n", "x\nx\nx\n");
-    CHECK_THROWS_WITH_AS(more.open([](auto& settings) { settings.longest = 4, settings.tokens = 3; }),
+    CHECK_THROWS_WITH_AS(more.open({{"longest", 4}, {"tokens", 3}}),
                          doctest::Contains("train.de:3: 3 words and <eos> are more than a batch of data.tokens: 3; make it 4 or more"),
                          FileError);
   }
@@ -327,18 +318,13 @@ TEST_SUITE("parallel_text") {
 
   TEST_CASE("Multi30k: known sizes, and little padding" * doctest::skip(test::data_folder("HEED_DATA") == nullptr)) {
     std::filesystem::path const tok = std::filesystem::path(test::data_folder("HEED_DATA")) / "multi30k/tok";
-    ParallelSettings plain;
-    plain.train = "train.lc.norm.tok", plain.from = "de", plain.to = "en";
     std::string const test_text = "test_2016_flickr.lc.norm.tok";
-    auto const opened = [&](ParallelSettings const& settings, std::string const& held_out = "validation") {
-      auto choice = choice_of<DataKind>();
-      choice.kind = "parallel";
-      choice.settings = std::make_shared<ParallelSettings>(settings);
-      return open_dataset(choice, {tok, {}, 1, true, held_out});
+    auto const opened = [&](test::Keys const& keys, std::string const& held_out = "validation") {
+      test::Keys all{{"train", "train.lc.norm.tok"}, {"from", "de"}, {"to", "en"}};
+      all.insert(all.end(), keys.begin(), keys.end());
+      return open_dataset(test::chosen(choice_of<DataKind>(), "parallel", all), {tok, {}, 1, true, held_out});
     };
-    auto settings = plain;
-    settings.validation = test_text;
-    auto const joint = opened(settings);
+    auto const joint = opened({{"validation", test_text}});
     // `cat train.*.{de,en} | tr ' ' '\n' | sort | uniq -c` has so many words that stand twice or more, and in one file 7,855 and 5,917.
     CHECK(joint->vocabulary() == 13639 + 4);
     CHECK(joint->describe()["training"]["pairs"] == 29000);
@@ -346,9 +332,7 @@ TEST_SUITE("parallel_text") {
     double share = 0;
     for (int batch = 0; batch < 226; ++batch) share += padding(joint->training(batch, 128, 64)) / 226;
     CHECK(share < 0.08);
-    auto testing = plain;
-    testing.tokens = 2048, testing.test = test_text;
-    auto const by_tokens = opened(testing, "test");
+    auto const by_tokens = opened({{"tokens", 2048}, {"test", test_text}}, "test");
     auto const per_epoch = by_tokens->describe()["training"]["batch"]["per_epoch"].get<Index>();
     CHECK((per_epoch > 200 && per_epoch < 240));
     CHECK(by_tokens->original(0).reference == "a man in an orange hat starring at something .");
@@ -356,8 +340,7 @@ TEST_SUITE("parallel_text") {
     share = 0;
     for (int batch = 0; batch < per_epoch; ++batch) share += padding(by_tokens->training(batch, 0, 64)) / static_cast<double>(per_epoch);
     CHECK(share < 0.12);
-    settings.vocabularies = "separate";
-    auto const separate = opened(settings);
+    auto const separate = opened({{"validation", test_text}, {"vocabularies", "separate"}});
     CHECK(separate->signature()["source"].classes == 7855 + 4);
     CHECK(separate->vocabulary() == 5917 + 4);
     // Another implementation's interpolated Witten–Bell models of the same text have perplexities of 206.6 and 42.6.

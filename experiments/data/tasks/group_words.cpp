@@ -9,9 +9,9 @@
 //
 // Token 0 is a blank; element g is token 1 + g.
 
-#include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 #include "experiments/data/tasks/group.hpp"
 #include "experiments/data/tasks/task.hpp"
@@ -22,52 +22,43 @@ namespace {
 
 using Permutation = std::vector<Index>;
 
-Permutation identity(Index points) {
-  Permutation result(static_cast<std::size_t>(points));
-  std::iota(result.begin(), result.end(), 0);
-  return result;
+/// First h, then g.
+Permutation composed(Permutation const& g, Permutation const& h) {
+  return mapped(h, [&](Index x) { return at(g, x); });
 }
 
-bool is_even(Permutation const& p) {
-  Index inversions = 0;
-  for (auto at = p.begin(); at != p.end(); ++at) inversions += std::count_if(at, p.end(), [&](Index later) { return later < *at; });
-  return inversions % 2 == 0;
-}
-
-FiniteGroup with_products(std::vector<Permutation> elements) {
-  FiniteGroup group{std::move(elements), {}};
+FiniteGroup generated_by(std::vector<Permutation> const& generators) {
   std::map<Permutation, Index> number;
-  for (auto const& element : group.elements) number.emplace(element, std::ssize(number));
+  for (std::vector<Permutation> open = generators; !open.empty();) {
+    auto const element = open.back();
+    open.pop_back();
+    if (!number.emplace(element, 0).second) continue;
+    for (auto const& generator : generators) open.push_back(composed(generator, element));
+  }
+  FiniteGroup group;
+  for (auto& [element, place] : number) {
+    place = std::ssize(group.elements);
+    group.elements.push_back(element);
+  }
   for (auto const& g : group.elements)
-    for (auto const& h : group.elements) {
-      Permutation product;
-      for (Index const x : h) product.push_back(g[static_cast<std::size_t>(x)]);
-      group.products.push_back(number.at(product));
-    }
+    for (auto const& h : group.elements) group.products.push_back(number.at(composed(g, h)));
   return group;
 }
 
-FiniteGroup cyclic(Index points) {
-  std::vector<Permutation> rotations{identity(points)};
-  for (Index i = 1; i < points; ++i) {
-    rotations.push_back(rotations.back());
-    std::rotate(rotations.back().begin(), rotations.back().begin() + 1, rotations.back().end());
-  }
-  return with_products(std::move(rotations));
-}
-
-FiniteGroup symmetric(Index points, bool even_alone = false) {
-  std::vector<Permutation> found;
-  auto next = identity(points);
-  do {
-    if (!even_alone || is_even(next)) found.push_back(next);
-  } while (std::ranges::next_permutation(next).found);
-  return with_products(std::move(found));
+/// 0 → 1 → 2 … → 0.
+Permutation turn(std::size_t points) {
+  Permutation next(points);
+  std::iota(next.begin(), next.end(), 1);
+  next.back() = 0;
+  return next;
 }
 
 std::map<std::string, FiniteGroup> const& groups() {
-  static std::map<std::string, FiniteGroup> const all{
-      {"Z2", cyclic(2)}, {"Z60", cyclic(60)}, {"S3", symmetric(3)}, {"S5", symmetric(5)}, {"A5", symmetric(5, true)}};
+  static std::map<std::string, FiniteGroup> const all{{"Z2", generated_by({turn(2)})},
+                                                      {"Z60", generated_by({turn(60)})},
+                                                      {"S3", generated_by({{1, 0, 2}, turn(3)})},
+                                                      {"S5", generated_by({{1, 0, 2, 3, 4}, turn(5)})},
+                                                      {"A5", generated_by({{1, 2, 0, 3, 4}, turn(5)})}};
   return all;
 }
 
@@ -110,11 +101,7 @@ Declared<DataKind> const parity_data{task_kind<Parity>("parity", "random bits: p
 
 }  // namespace
 
-std::vector<std::string> group_names() {
-  std::vector<std::string> names;
-  for (auto const& [name, group] : groups()) names.push_back(name);
-  return names;
-}
+std::vector<std::string> group_names() { return mapped(groups(), &std::pair<std::string const, FiniteGroup>::first); }
 
 FiniteGroup const& finite_group(std::string const& name) { return groups().at(name); }
 

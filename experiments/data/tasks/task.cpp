@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/data/drawn.hpp"
 #include "nn/model.hpp"
 
 namespace heed {
@@ -35,52 +36,63 @@ Tensor lengths_of(Batch const& batch) {
   return std::ranges::count(lengths, context) == rows ? Tensor() : Tensor::of(lengths, {rows});
 }
 
+class TaskDataset : public DrawnDataset {
+ public:
+  TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
+      : DrawnDataset(seed, name + ".held_out", task->validation), task_(std::move(task)), name_(std::move(name)) {
+    facts_.signature = Signature::tokens(task_->sizes().tokens);
+    facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
+    facts_.description = values_of(*task_);
+    facts_.description["task"] = name_;
+    facts_.description["tokens"] = vocabulary();
+    add_known_losses();
+  }
+
+ private:
+  void add_known_losses() {
+    Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
+    std::vector<std::pair<std::string, double>> sums;
+    double count = 0;
+    for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
+      Batch one = validation(row, 1, context);
+      auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
+      auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
+      if (losses.empty()) return;
+      for (std::size_t i = 0; i < losses.size(); ++i) {
+        if (row == 0) sums.emplace_back(losses[i].first, 0);
+        sums[i].second += losses[i].second;
+      }
+      count += counted(one["targets"]);
+    }
+    for (auto& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
+  }
+
+  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {
+    auto const [first, count] = range;
+    if (context < task_->sizes().shortest_context)
+      throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_,
+                              task_->sizes().shortest_context));
+    Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
+                 {"targets", Tensor::full({count, context}, -1, DType::int64)}};
+    auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
+    auto const length = static_cast<std::size_t>(context);
+    for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
+      auto const number = first + static_cast<Index>(row);
+      task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out, number, seed()},
+                   draws.child(static_cast<std::uint64_t>(number)));
+    }
+    result.set("lengths", lengths_of(result));
+    return result;
+  }
+
+  std::unique_ptr<Task> task_;
+  std::string name_;
+};
+
 }  // namespace
 
-TaskDataset::TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
-    : DrawnDataset(seed, name + ".held_out", task->validation), task_(std::move(task)), name_(std::move(name)) {
-  facts_.signature = Signature::tokens(task_->sizes().tokens);
-  facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
-  facts_.description = values_of(*task_);
-  facts_.description["task"] = name_;
-  facts_.description["tokens"] = vocabulary();
-  add_known_losses();
-}
-
-void TaskDataset::add_known_losses() {
-  Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
-  std::vector<std::pair<std::string, double>> sums;
-  double count = 0;
-  for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
-    Batch one = validation(row, 1, context);
-    auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
-    auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
-    if (losses.empty()) return;
-    for (std::size_t i = 0; i < losses.size(); ++i) {
-      if (row == 0) sums.emplace_back(losses[i].first, 0);
-      sums[i].second += losses[i].second;
-    }
-    count += counted(one["targets"]);
-  }
-  for (auto& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
-}
-
-Batch TaskDataset::rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const {
-  auto const [first, count] = range;
-  if (context < task_->sizes().shortest_context)
-    throw Error(fmt::format("model.context: {} is too short for a sequence of {}; make it {} or more", context, name_,
-                            task_->sizes().shortest_context));
-  Batch result{{"inputs", Tensor::full({count, context}, Task::blank, DType::int64)},
-               {"targets", Tensor::full({count, context}, -1, DType::int64)}};
-  auto const inputs = result["inputs"].mutable_data<std::int64_t>(), targets = result["targets"].mutable_data<std::int64_t>();
-  auto const length = static_cast<std::size_t>(context);
-  for (std::size_t row = 0; row < static_cast<std::size_t>(count); ++row) {
-    auto const number = first + static_cast<Index>(row);
-    task_->write({inputs.subspan(row * length, length), targets.subspan(row * length, length), held_out, number, seed()},
-                 draws.child(static_cast<std::uint64_t>(number)));
-  }
-  result.set("lengths", lengths_of(result));
-  return result;
+std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, std::string const& name, std::uint64_t seed) {
+  return std::make_unique<TaskDataset>(std::move(task), name, seed);
 }
 
 nlohmann::json values_of(Settings& settings) {

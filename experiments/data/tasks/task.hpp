@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/data/drawn.hpp"
+#include "autograd/random.hpp"
 #include "experiments/data/open.hpp"
 
 namespace heed {
@@ -27,7 +27,7 @@ struct TaskSizes {
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
-/// copy_data{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from TaskDataset.
+/// copy_data{task_kind<Copy>("copy", "…")};` beside it; batches, splits and accuracies come from open_task().
 struct Task : Settings {
   static constexpr Index blank = 0;  ///< the token of empty positions
   Index validation = 1'000;
@@ -46,23 +46,13 @@ struct Task : Settings {
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. A reference is the loss of
 /// guessing, ln answers; others are the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need
 /// more).
-class TaskDataset : public DrawnDataset {
- public:
-  TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed);
-
- private:
-  void add_known_losses();
-  Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override;
-
-  std::unique_ptr<Task> task_;
-  std::string name_;
-};
+std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, std::string const& name, std::uint64_t seed);
 
 template <class T>
 DataKind task_kind(std::string const& name, std::string const& help) {
   return {name, help, [] { return std::make_shared<T>(); },
           [name](Settings const& settings, DataContext const& context) {
-            return std::make_unique<TaskDataset>(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
+            return open_task(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
           },
           true};
 }

@@ -7,7 +7,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/examples/tasks/example_task.hpp"
-#include "experiments/data/grammar_data.hpp"
+#include "experiments/data/grammar.hpp"
 
 namespace heed {
 
