@@ -1,4 +1,4 @@
-#include "experiments/data/examples/table.hpp"
+#include "experiments/config/table.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,8 +9,8 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
-#include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
+#include "experiments/data/examples/files.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {

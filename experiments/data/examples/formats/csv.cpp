@@ -1,4 +1,4 @@
-#include "experiments/data/examples/table.hpp"
+#include "experiments/data/examples/files.hpp"
 
 namespace heed {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "experiments/data/examples/table.hpp"
+#include "experiments/data/examples/files.hpp"
 
 namespace heed {
 namespace {
