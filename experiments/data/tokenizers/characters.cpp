@@ -40,7 +40,8 @@ Declared<TokenizerKind> const bytes_tokenizer{{.name = "byte",
                                                .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
                                                .cuts_characters = true}};
 
-/// Calls f(code point) for each of UTF-8 text. Throws Error as from_utf8.
+/// Calls f(code point) for each of UTF-8 text. Throws Error naming the offset of the first invalid byte (overlong forms, surrogates and
+/// code points beyond U+10FFFF included).
 template <class F>
 void each_character(std::string_view text, F f) {
   for (std::size_t i = 0; i < text.size();) {
@@ -115,13 +116,6 @@ Declared<TokenizerKind> const characters_tokenizer{
 }  // namespace
 
 std::shared_ptr<Tokenizer const> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
-
-std::u32string from_utf8(std::string_view text) {
-  std::u32string characters;
-  characters.reserve(text.size());
-  each_character(text, [&](char32_t c) { characters.push_back(c); });
-  return characters;
-}
 
 std::shared_ptr<Tokenizer const> character_tokenizer(std::string_view text) { return std::make_shared<CharacterTokenizer>(text); }
 

@@ -17,10 +17,6 @@ std::shared_ptr<Tokenizer const> byte_tokenizer();
 /// One token per code point: the vocabulary is the sorted code points of `text`. Throws Error if it is not UTF-8.
 std::shared_ptr<Tokenizer const> character_tokenizer(std::string_view text);
 
-/// The code points of UTF-8 text. Throws Error naming the offset of the first invalid byte (overlong forms, surrogates and code points
-/// beyond U+10FFFF included).
-std::u32string from_utf8(std::string_view text);
-
 /// One token per word, sentences on lines: token 0 ends a sentence and precedes the first, token w + 1 is words[w] (sorted). Throws Error
 /// for words that are not sorted.
 std::shared_ptr<Tokenizer const> sentence_tokenizer(std::vector<std::string> words);
