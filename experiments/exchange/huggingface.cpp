@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
-#include "experiments/exchange/gpt_as_gpt2.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -74,6 +75,16 @@ void check_tensors(SafetensorsFile const& file, std::map<std::string, std::strin
   for (auto const& [full, name] : names)
     if (!known.contains(full)) errors.push_back(fmt::format("{} is no part of a GPT-2", name));
   if (!errors.empty()) throw FileError(fmt::format("{}: {}", file.path().string(), joined_messages(errors)));
+}
+
+/// The parts of one tensor, by heed's names, from what transformers' file holds, [in, out].
+NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored) {
+  NoGrad const quiet;
+  Tensor const whole = tensor.in_first ? transpose(stored) : stored;
+  NamedTensors parts;
+  Index const rows = tensor.shape[0];
+  for (std::size_t i = 0; i < tensor.parts.size(); ++i) parts.emplace_back(tensor.parts[i], whole.rows(static_cast<Index>(i) * rows, rows));
+  return parts;
 }
 
 NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config) {
@@ -139,6 +150,24 @@ std::vector<std::string> write_tokenizer_files(std::string const& tokenizer, Ind
   return {};
 }
 
+/// One tensor from its parts, as transformers has it: [in, out]. A bias that the model does not have is zeros. Throws Error for another
+/// part that is missing.
+Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
+  NoGrad const quiet;
+  std::vector<Tensor> parts;
+  for (std::string const& name : tensor.parts) {
+    auto const found = std::ranges::find(parameters, name, &NamedTensors::value_type::first);
+    if (found != parameters.end()) {
+      parts.push_back(found->second.detach());
+    } else {
+      if (!name.ends_with(".bias")) throw Error(fmt::format("there is no parameter {}", name));
+      parts.push_back(Tensor::zeros(tensor.shape, parameters.front().second.dtype()));
+    }
+  }
+  Tensor const whole = parts.size() == 1 ? parts.front() : concatenate(parts, 0);
+  return tensor.in_first ? transpose(whole) : whole;
+}
+
 std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {
   Gpt2Config const config = gpt2_config(model);
   NamedTensors tensors;
@@ -152,6 +181,14 @@ std::vector<std::string> write_huggingface(PortableModel const& model, fs::path 
 Gpt2Config config_in(fs::path const& folder) {
   auto const path = folder / config_name;
   return read_gpt2_config(read_file(path), path.string());
+}
+
+/// `model:` of such a shape.
+Choice model_choice_of(Gpt2Config const& config) {
+  Choice model = model_choice();
+  model.kind = "gpt";
+  model.settings = std::make_shared<GptSettings>(config.settings);
+  return model;
 }
 
 Declared<ModelFormat> const huggingface_format{
