@@ -176,6 +176,13 @@ std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optiona
   return json_text(keys, 2) + "\n";
 }
 
+Choice model_choice_of(Gpt2Config const& config) {
+  Choice model = model_choice();
+  model.kind = "gpt";
+  model.settings = std::make_shared<GptSettings>(config.settings);
+  return model;
+}
+
 Shape Gpt2Tensor::stored() const {
   Index const outputs = std::ssize(parts) * shape[0];
   if (shape.rank() == 1) return {outputs};

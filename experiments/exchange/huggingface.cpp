@@ -183,14 +183,6 @@ Gpt2Config config_in(fs::path const& folder) {
   return read_gpt2_config(read_file(path), path.string());
 }
 
-/// `model:` of such a shape.
-Choice model_choice_of(Gpt2Config const& config) {
-  Choice model = model_choice();
-  model.kind = "gpt";
-  model.settings = std::make_shared<GptSettings>(config.settings);
-  return model;
-}
-
 Declared<ModelFormat> const huggingface_format{
     {"huggingface", "a GPT-2 for transformers (GPT2LMHeadModel.from_pretrained)", not_gpt2, write_huggingface}};
 

@@ -25,6 +25,9 @@ Gpt2Config read_gpt2_config(std::string_view text, std::string const& path);
 /// The text of a `config.json`, for what not_gpt2() says nothing against. `end`: the token that begins and ends a text; nothing: none does.
 std::string gpt2_config_text(Gpt2Config const& config, DType dtype, std::optional<Index> end);
 
+/// `model:` of such a shape.
+Choice model_choice_of(Gpt2Config const& config);
+
 /// One tensor of GPT-2, and those of heed's gpt that it is made of:
 ///
 ///     h.0.attn.c_attn.weight  [width, 3·width]  =  (blocks.0.attention.query.weight, ….key.weight, ….value.weight, each [width, width])ᵀ
