@@ -92,6 +92,10 @@ struct ExampleFormat {
 /// The lines, without what ends them; that of the last may be missing. Throws FileError for an empty one.
 std::vector<std::string_view> lines_of(std::string_view text, std::string const& path);
 
+/// The rows of comma-separated values (RFC 4180). Calls `refuse` with the line of a quote in the wrong place or never closed, and of an
+/// empty line; null: these are taken as they come, and carriage returns between quotes alone.
+std::vector<Table::TableRow> csv_rows(std::string_view text, std::function<void(std::size_t line, char const* why)> const& refuse = {});
+
 /// The rows of a table's text, the first of which names the columns if there is a header. A table without headers takes the columns that
 /// `table` has, or gives it all that its rows have.
 using RowsOf = std::vector<Table::TableRow> (*)(std::string_view text, Table& table, bool header);

@@ -28,17 +28,13 @@ Class class_of(char32_t c) {
   return Class::other;
 }
 
-constexpr std::array<Class, 128> ascii_classes = [] {
-  std::array<Class, 128> classes{};
-  for (char32_t c = 0; c < 128; ++c) {
-    bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), number = c >= '0' && c <= '9';
-    classes[c] = is_white_space(c) ? Class::space : letter ? Class::letter : number ? Class::number : Class::other;
-  }
-  return classes;
-}();
-
 /// The class of the character that begins at byte i, which moves behind it.
 Class next_class(std::string_view text, std::size_t& i) {
+  static auto const ascii_classes = [] {
+    std::array<Class, 128> classes{};
+    for (char32_t c = 0; c < 128; ++c) classes[c] = class_of(c);
+    return classes;
+  }();
   if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
     ++i;
     return ascii_classes[byte];

@@ -46,11 +46,6 @@ template <class F>
 void each_character(std::string_view text, F f) {
   for (std::size_t i = 0; i < text.size();) {
     auto const start = i;
-    if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
-      f(char32_t{byte});
-      ++i;
-      continue;
-    }
     auto const character = decode_utf8(text, i);
     if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
     f(*character);

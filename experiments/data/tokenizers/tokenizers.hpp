@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -32,7 +31,7 @@ bool is_mark(std::string_view word);
 std::shared_ptr<Tokenizer const> word_tokenizer(std::vector<std::string> words);
 
 /// How often each word occurs in a text.
-using WordCounts = std::map<std::string, Index, std::less<>>;
+using WordCounts = std::map<std::string, Index>;
 void count_words(WordCounts& counts, std::string_view text);
 /// The words that occur at least `min_count` times, sorted, without marks' names. Throws Error that begins with `key` if there are none.
 std::vector<std::string> frequent_words(WordCounts const& counts, Index min_count, std::string_view key);

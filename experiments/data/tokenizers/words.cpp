@@ -172,12 +172,7 @@ std::shared_ptr<Tokenizer const> sentence_tokenizer(std::vector<std::string> wor
 }
 
 void count_words(WordCounts& counts, std::string_view text) {
-  for (auto const word : words_of(text)) {
-    if (auto const found = counts.find(word); found != counts.end())
-      ++found->second;
-    else
-      counts.emplace(word, 1);
-  }
+  for (auto const word : words_of(text)) ++counts[std::string(word)];
 }
 
 std::vector<std::string> frequent_words(WordCounts const& counts, Index min_count, std::string_view key) {
