@@ -29,7 +29,7 @@ namespace {
 FolderLock shared_lock(fs::path const& folder) {
   constexpr std::chrono::seconds a_while{10};
   while (true) {
-    auto lock = FolderLock::wait(folder, ".lock", a_while, FolderLock::LockMode::shared);
+    auto lock = FolderLock::attempt(folder, ".lock", FolderLock::LockMode::shared, a_while);
     if (lock) return std::move(*lock);
     auto const holder = holder_of(folder);
     fmt::print(stderr, "{}: waiting for {}, which has this folder alone\n", folder.string(), holder ? holder->text() : "another process");

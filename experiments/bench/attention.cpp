@@ -15,7 +15,7 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/bench.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
 #include "nn/files/number.hpp"

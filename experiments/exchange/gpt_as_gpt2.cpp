@@ -1,5 +1,3 @@
-#include "experiments/exchange/gpt_as_gpt2.hpp"
-
 #include <algorithm>
 #include <array>
 #include <ranges>
@@ -11,10 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "autograd/graph.hpp"
-#include "autograd/ops/shape.hpp"
 #include "experiments/config/config.hpp"
 #include "experiments/config/nearest.hpp"
+#include "experiments/exchange/huggingface.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {
@@ -223,36 +220,7 @@ std::vector<Gpt2Tensor> gpt2_tensors(Gpt2Config const& config) {
   return all;
 }
 
-NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored) {
-  NoGrad const quiet;
-  Tensor const whole = tensor.in_first ? transpose(stored) : stored;
-  NamedTensors parts;
-  Index const rows = tensor.shape[0];
-  for (std::size_t i = 0; i < tensor.parts.size(); ++i) parts.emplace_back(tensor.parts[i], whole.rows(static_cast<Index>(i) * rows, rows));
-  return parts;
-}
-
-Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
-  NoGrad const quiet;
-  std::vector<Tensor> parts;
-  for (std::string const& name : tensor.parts) {
-    auto const found = std::ranges::find(parameters, name, &NamedTensors::value_type::first);
-    if (found != parameters.end()) {
-      parts.push_back(found->second.detach());
-    } else {
-      if (!name.ends_with(".bias")) throw Error(fmt::format("there is no parameter {}", name));
-      parts.push_back(Tensor::zeros(tensor.shape, parameters.front().second.dtype()));
-    }
-  }
-  Tensor const whole = parts.size() == 1 ? parts.front() : concatenate(parts, 0);
-  return tensor.in_first ? transpose(whole) : whole;
-}
-
-Gpt2Config gpt2_config(PortableModel const& model) {
-  auto const* const settings = dynamic_cast<GptSettings const*>(model.model.settings.get());
-  if (settings == nullptr) throw Error(fmt::format("{}: its model is of kind {}, and no gpt", model.origin, model.model.kind));
-  return {*settings, model.vocabulary};
-}
+Gpt2Config gpt2_config(PortableModel const& model) { return {dynamic_cast<GptSettings const&>(*model.model.settings), model.vocabulary}; }
 
 std::optional<std::string> not_gpt2(PortableModel const& model) {
   if (auto unavailable = gpt2_unavailable(model.model)) return unavailable;

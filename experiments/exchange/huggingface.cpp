@@ -11,8 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/byte_pairs.hpp"
-#include "experiments/exchange/gpt_as_gpt2.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -76,6 +77,16 @@ void check_tensors(SafetensorsFile const& file, std::map<std::string, std::strin
   if (!errors.empty()) throw FileError(fmt::format("{}: {}", file.path().string(), joined_messages(errors)));
 }
 
+/// The parts of one tensor, by heed's names, from what transformers' file holds, [in, out].
+NamedTensors parts_of(Gpt2Tensor const& tensor, Tensor const& stored) {
+  NoGrad const quiet;
+  Tensor const whole = tensor.in_first ? transpose(stored) : stored;
+  NamedTensors parts;
+  Index const rows = tensor.shape[0];
+  for (std::size_t i = 0; i < tensor.parts.size(); ++i) parts.emplace_back(tensor.parts[i], whole.rows(static_cast<Index>(i) * rows, rows));
+  return parts;
+}
+
 NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config) {
   auto const names = names_in(file);
   auto const wanted = gpt2_tensors(config);
@@ -137,6 +148,24 @@ std::vector<std::string> write_tokenizer_files(std::string const& tokenizer, Ind
     if (!settings[name].is_null()) marks[name] = settings[name];
   write_atomically(folder / "special_tokens_map.json", json_text(marks, 2) + "\n");
   return {};
+}
+
+/// One tensor from its parts, as transformers has it: [in, out]. A bias that the model does not have is zeros. Throws Error for another
+/// part that is missing.
+Tensor stored(Gpt2Tensor const& tensor, NamedTensors const& parameters) {
+  NoGrad const quiet;
+  std::vector<Tensor> parts;
+  for (std::string const& name : tensor.parts) {
+    auto const found = std::ranges::find(parameters, name, &NamedTensors::value_type::first);
+    if (found != parameters.end()) {
+      parts.push_back(found->second.detach());
+    } else {
+      if (!name.ends_with(".bias")) throw Error(fmt::format("there is no parameter {}", name));
+      parts.push_back(Tensor::zeros(tensor.shape, parameters.front().second.dtype()));
+    }
+  }
+  Tensor const whole = parts.size() == 1 ? parts.front() : concatenate(parts, 0);
+  return tensor.in_first ? transpose(whole) : whole;
 }
 
 std::vector<std::string> write_huggingface(PortableModel const& model, fs::path const& folder) {

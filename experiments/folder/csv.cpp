@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 
+#include "experiments/data/examples/files.hpp"
+
 namespace heed {
 
 std::string csv_field(std::string const& text) {
@@ -28,33 +30,7 @@ std::string csv_text(CsvRows const& rows) {
   return text;
 }
 
-std::vector<std::vector<std::string>> parse_csv(std::string_view text) {
-  std::vector<std::vector<std::string>> lines;
-  bool quoted = false, fresh = true;  // fresh: the next character begins a line
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (fresh) lines.push_back({""});
-    fresh = false;
-    auto& field = lines.back().back();
-    char const c = text[i];
-    if (quoted) {
-      if (c != '"')
-        field += c;
-      else if (i + 1 < text.size() && text[i + 1] == '"')
-        field += text[++i];
-      else
-        quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == ',') {
-      lines.back().emplace_back();
-    } else if (c == '\n') {
-      fresh = true;
-    } else if (c != '\r') {
-      field += c;
-    }
-  }
-  return lines;
-}
+CsvRows parse_csv(std::string_view text) { return mapped(csv_rows(text), &Table::TableRow::fields); }
 
 std::string csv_number(std::optional<double> value) {
   if (!value) return "";

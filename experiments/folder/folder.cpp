@@ -121,8 +121,10 @@ std::optional<LockHolder> holder_of(fs::path const& folder) {
   return holder;
 }
 
-std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode) {
+std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::string const& name, LockMode mode,
+                                              std::chrono::milliseconds limit) {
   fs::path const file = folder / name;
+  auto const end = std::chrono::steady_clock::now() + limit;
   while (true) {
     std::error_code error;
     fs::create_directories(folder, error);
@@ -130,7 +132,11 @@ std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::strin
     FolderLock lock(::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
     if (lock.descriptor_ < 0) throw Error(fmt::format("{}: {}", file.string(), std::strerror(errno)));
     int const refused = locked(lock.descriptor_, (mode == LockMode::shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
-    if (refused == EWOULDBLOCK) return std::nullopt;
+    if (refused == EWOULDBLOCK) {
+      if (std::chrono::steady_clock::now() >= end) return std::nullopt;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     if (refused != 0) fail_to_lock(file, refused);
     if (!leads_to(file, lock.descriptor_)) continue;
     write_holder(lock.descriptor_);
@@ -138,20 +144,10 @@ std::optional<FolderLock> FolderLock::attempt(fs::path const& folder, std::strin
   }
 }
 
-std::optional<FolderLock> FolderLock::wait(fs::path const& folder, std::string const& name, std::chrono::milliseconds limit,
-                                           LockMode mode) {
-  auto const end = std::chrono::steady_clock::now() + limit;
-  auto lock = attempt(folder, name, mode);
-  while (!lock && std::chrono::steady_clock::now() < end) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    lock = attempt(folder, name, mode);
-  }
-  return lock;
-}
-
 FolderLock::FolderLock(fs::path const& folder)
     : FolderLock([&] {
-        auto lock = wait(folder, ".lock", std::chrono::milliseconds(500));  // holder_of() in another process holds it for a moment
+        // holder_of() in another process holds it for a moment
+        auto lock = attempt(folder, ".lock", LockMode::alone, std::chrono::milliseconds(500));
         if (lock) return std::move(*lock);
         auto const holder = holder_of(folder);
         throw FolderError(

@@ -39,12 +39,9 @@ class FolderLock {
   /// Locks the folder, and makes it if it does not exist. Throws FolderError if another process works in it, or if its file system has no
   /// locks; Error if it cannot be made or locked.
   explicit FolderLock(std::filesystem::path const& folder);
-  /// As the constructor, but nothing if another process holds the lock. `name`: of the file that is locked.
+  /// As the constructor, but nothing if another process still holds the lock after `limit`. `name`: of the file that is locked.
   static std::optional<FolderLock> attempt(std::filesystem::path const& folder, std::string const& name = ".lock",
-                                           LockMode mode = LockMode::alone);
-  /// As attempt(), but waits at most `limit` while another process holds the lock.
-  static std::optional<FolderLock> wait(std::filesystem::path const& folder, std::string const& name, std::chrono::milliseconds limit,
-                                        LockMode mode = LockMode::alone);
+                                           LockMode mode = LockMode::alone, std::chrono::milliseconds limit = {});
 
   FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FolderLock& operator=(FolderLock&& other) noexcept {

@@ -66,10 +66,8 @@ void check_written(fs::path const& folder, std::string const& file) {
 }
 
 std::vector<std::string> files_written(fs::path const& folder) {
-  std::vector<std::string> names;
   auto const files = hashes_in(folder);
-  for (auto const& [name, hash] : files.items()) names.push_back(name);
-  return names;
+  return mapped(files.items(), [](auto const& item) { return item.key(); });
 }
 
 Interruptions interruptions_of(fs::path const& folder) try {

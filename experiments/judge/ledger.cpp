@@ -156,7 +156,7 @@ std::vector<Candidates> read_ledger(fs::path const& path) {
 }
 
 void append(fs::path const& path, LedgerEntry const& entry) {
-  auto const lock = FolderLock::wait(path.parent_path(), ".judge.lock", std::chrono::seconds(60));
+  auto const lock = FolderLock::attempt(path.parent_path(), ".judge.lock", FolderLock::LockMode::alone, std::chrono::seconds(60));
   if (!lock) throw Error(fmt::format("{}: another process has held its lock for a minute", path.string()));
   write_atomically(path, read_if_there(path).value_or("") + json_of(entry).dump() + "\n");  // so that no line is ever cut
 }

@@ -14,7 +14,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/examples/table.hpp"
+#include "experiments/data/examples/files.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"

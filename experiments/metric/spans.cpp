@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/metric/row.hpp"

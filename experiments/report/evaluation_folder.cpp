@@ -77,7 +77,7 @@ void make_beside(fs::path const& part, fs::path const& folder, fs::path const& n
 void write_folder(fs::path const& folder, std::map<std::string, std::string> const& files) {
   if (fs::exists(folder) && !fs::is_directory(folder))
     throw Error(fmt::format("{}: cannot be written: a file that is no folder has this name", folder.string()));
-  auto const lock = FolderLock::wait(folder.parent_path(), ".evaluation.lock", evaluation_wait);
+  auto const lock = FolderLock::attempt(folder.parent_path(), ".evaluation.lock", FolderLock::LockMode::alone, evaluation_wait);
   if (!lock)
     throw Error(
         fmt::format("{}: cannot be written: another process has been writing it for {} s", folder.string(), evaluation_wait.count()));

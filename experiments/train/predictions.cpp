@@ -7,7 +7,6 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/spans.hpp"

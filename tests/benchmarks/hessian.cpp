@@ -8,7 +8,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/graph_memory.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/bench.hpp"
 #include "nn/models/blocks.hpp"
 
 int main(int count, char** words) {

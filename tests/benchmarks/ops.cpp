@@ -11,7 +11,7 @@
 #include "autograd/ops/operations.hpp"
 #include "autograd/parallel.hpp"
 #include "autograd/random.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/bench.hpp"
 
 namespace {
 

@@ -9,8 +9,7 @@
 #include <fmt/format.h>
 
 #include "autograd/parallel.hpp"
-#include "experiments/bench/gpt.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/bench.hpp"
 
 namespace {
 

@@ -1,7 +1,6 @@
 // How answers are compared: as SQuAD's evaluation script does.
 
-#include "experiments/data/examples/answers.hpp"
-
+#include "experiments/data/examples/example.hpp"
 #include "tests/test.hpp"
 
 TEST_SUITE("answers") {

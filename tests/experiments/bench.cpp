@@ -2,7 +2,6 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/error.hpp"
-#include "experiments/bench/measure.hpp"
 #include "experiments/config/config.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/position.hpp"

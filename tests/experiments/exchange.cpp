@@ -2,7 +2,6 @@
 
 #include "autograd/graph.hpp"
 #include "autograd/random.hpp"
-#include "experiments/exchange/gpt_as_gpt2.hpp"
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/metric/text_loss.hpp"
 #include "experiments/report/evaluation_folder.hpp"

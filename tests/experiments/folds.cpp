@@ -1,7 +1,7 @@
 // Stratified parts, cross-validation, and weights of classes.
 
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/data/examples/sourced_examples.hpp"
+#include "experiments/data/examples/example.hpp"
 #include "nn/model.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"

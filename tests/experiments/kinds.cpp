@@ -37,7 +37,7 @@ TEST_SUITE("kinds") {
     return {std::sregex_token_iterator(source.text.begin(), source.text.end(), include, 1), {}};
   }
 
-  /// Whether a file is named after a kind: nn/models/gpt.cpp, experiments/bench/gpt.hpp.
+  /// Whether a file is named after a kind: nn/models/gpt.cpp, experiments/bench/gpt_and_training.cpp.
   bool bears(std::string const& path, std::string const& kind) {
     auto const name = fs::path(path).stem().string();
     return name == kind || name.starts_with(kind + "_");

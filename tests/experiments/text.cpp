@@ -77,7 +77,7 @@ TEST_SUITE("text") {
     CHECK_THROWS_WITH_AS(tokenizer->decode({0, 3}), "token 3 is outside the vocabulary of 3", Error);
     CHECK_THROWS_AS(tokenizer->decode({-1}), Error);
     for (std::string bad : {"ab\xf0", "ab\xc0\x80", "ab\xed\xa0\x80", "ab\xf4\x90\x80\x80", "ab\x80"})
-      CHECK_THROWS_WITH_AS(from_utf8(bad), doctest::Contains("not UTF-8 at byte 2"), Error);
+      CHECK_THROWS_WITH_AS(character_tokenizer(bad), doctest::Contains("not UTF-8 at byte 2"), Error);
   }
 
   TEST_CASE("every validation token but the first is predicted exactly once, in order") {

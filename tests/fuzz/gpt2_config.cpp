@@ -1,4 +1,4 @@
-#include "experiments/exchange/gpt_as_gpt2.hpp"
+#include "experiments/exchange/huggingface.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

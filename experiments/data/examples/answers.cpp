@@ -1,11 +1,10 @@
-#include "experiments/data/examples/answers.hpp"
-
 #include <algorithm>
 #include <map>
 
 #include <utf8proc.h>
 
 #include "autograd/index.hpp"
+#include "experiments/data/examples/example.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {

@@ -18,16 +18,6 @@ namespace heed {
 
 namespace {
 
-/// Rows of tokens, −1 behind the end of each.
-Tensor filled(std::vector<std::vector<std::int32_t> const*> const& rows) {
-  std::size_t longest = 1;
-  for (auto const* const row : rows) longest = std::max(longest, row->size());
-  Tensor result = Tensor::full({std::ssize(rows), static_cast<Index>(longest)}, -1, DType::int64);
-  auto const values = result.mutable_data<std::int64_t>();
-  for (std::size_t i = 0; i < rows.size(); ++i) std::ranges::copy(*rows[i], values.begin() + static_cast<std::ptrdiff_t>(i * longest));
-  return result;
-}
-
 /// All texts, a line each: what a tokenizer may learn from.
 std::string text_of(std::vector<Example> const& examples) {
   std::string text;
@@ -196,20 +186,20 @@ class ExamplesDataset : public Dataset {
   }
 
   Batch batch_of(std::vector<TokenizedExample const*> const& rows) const {
-    std::vector<std::vector<std::int32_t> const*> first, second, options;
+    std::vector<std::vector<std::int32_t>> first, second, options;
     std::vector<Index> labels, answers;
     for (TokenizedExample const* const row : rows) {
-      first.push_back(&row->first);
-      second.push_back(&row->second);
-      for (auto const& option : row->options) options.push_back(&option);
+      first.push_back(row->first);
+      second.push_back(row->second);
+      options.insert(options.end(), row->options.begin(), row->options.end());
       labels.push_back(row->label);
       answers.insert(answers.end(), {row->begin, row->end});
     }
     auto const count = std::ssize(rows);
-    Batch batch{{"first", filled(first)}};
-    if (pairs_) batch.set("second", filled(second));
+    Batch batch{{"first", padded(first, -1)}};
+    if (pairs_) batch.set("second", padded(second, -1));
     if (options_ > 0) {
-      Tensor const all = filled(options);
+      Tensor const all = padded(options, -1);
       batch.set("options", all.viewed({count, static_cast<Index>(options_), all.size(1)}));
     }
     if (spans_)

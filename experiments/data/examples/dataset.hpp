@@ -1,14 +1,27 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "autograd/tensor.hpp"
 #include "experiments/data/examples/example.hpp"
 #include "experiments/data/tokenizer.hpp"
 
 namespace heed {
+
+/// Rows of tokens as int64 [R, T], T at least 1, with a filler behind the end of each.
+template <class Token>
+Tensor padded(std::vector<std::vector<Token>> const& rows, double filler) {
+  std::size_t longest = 1;
+  for (auto const& row : rows) longest = std::max(longest, row.size());
+  Tensor result = Tensor::full({std::ssize(rows), static_cast<Index>(longest)}, filler, DType::int64);
+  auto const values = result.mutable_data<std::int64_t>();
+  for (std::size_t i = 0; i < rows.size(); ++i) std::ranges::copy(rows[i], values.begin() + static_cast<std::ptrdiff_t>(i * longest));
+  return result;
+}
 
 /// Labelled examples as tokens. Batches hold the texts without special tokens, padded with −1; a view assembles the sequences that a model
 /// reads (delimited, segmented, continued):

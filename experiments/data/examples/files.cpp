@@ -54,11 +54,13 @@ std::optional<std::string> wrong_format(FileExamples const& of, ExampleFormat co
   return std::nullopt;
 }
 
-/// Where the parts are, and what is in them.
+/// Where the parts are, and what is in them; of `examples` what the keys say, and the files and remarks of what was read.
 class Files {
  public:
   Files(FileExamples const& settings, DataContext const& context) : settings_(settings), context_(context) {
     if (settings.name) entry_ = &catalogue_entry(catalogue(), *settings.name);
+    examples.symmetric = settings.symmetric;
+    examples.exact_match = settings.exact_match;
   }
 
   /// The file of a part; nothing if there is none, or it is a share of another.
@@ -70,24 +72,22 @@ class Files {
     return file == nullptr ? std::nullopt : std::optional(obtain(*file, context_));
   }
 
-  /// Reads a file's examples, and notes its hash.
+  /// Reads a file's examples, and notes its hash and remarks.
   std::vector<SourcedExample> read(fs::path const& path, std::string const& part) {
     auto const* const format = format_of(settings_.format, path);
     if (format == nullptr) throw Error(fmt::format("data.format: say how {} is written: {}", path.filename().string(), formats("or")));
     if (auto const wrong = wrong_format(settings_, *format)) throw Error("data." + *wrong);
     auto const content = read_text(path);
-    read_[part] = {path.string(), sha256(content)};
-    return format->read(content, path.string(), settings_, remarks_);
+    examples.files[part] = {path.string(), sha256(content)};
+    return format->read(content, path.string(), settings_, examples.remarks);
   }
-  ReadFiles const& hashes() const { return read_; }
-  std::vector<std::string> const& remarks() const { return remarks_; }
+
+  Examples examples;
 
  private:
   FileExamples const& settings_;
   DataContext const& context_;
   CatalogueEntry const* entry_ = nullptr;
-  ReadFiles read_;
-  std::vector<std::string> remarks_;
 };
 
 /// The labels as written in the files, in the order of their numbers.
@@ -136,11 +136,11 @@ std::vector<Example> plain(std::vector<SourcedExample>&& from) {
   return all;
 }
 
-/// Takes the share that a key asks for out of the training examples.
+/// Takes the share of `all` examples that a key asks for out of the training examples.
 std::vector<SourcedExample> taken(std::vector<SourcedExample>& training, std::string const& key, double share, std::size_t all,
                                   bool stratified) {
-  double const of_rest = share * static_cast<double>(all) / static_cast<double>(training.size());
-  auto part = stratified ? take_stratified(training, of_rest) : take_articles(training, of_rest);
+  double const of_rest = share * to_double(all) / to_double(training.size());
+  auto part = (stratified ? take_stratified : take_articles)(training, of_rest);
   if (part.empty() || training.empty())
     throw FileError(fmt::format("data.{}: a share of {} of {} examples leaves {} for training; articles and equal texts stay together", key,
                                 share, all, training.size()));
@@ -242,10 +242,9 @@ std::vector<Field> FileExamples::fields() {
 
 std::optional<std::string> FileExamples::contradiction() {
   auto const* const known = format_of(format, training.value_or(""));
-  for (auto const& wrong : {wrong_parts(*this), known != nullptr ? wrong_format(*this, *known) : std::nullopt,
-                            wrong_task(*this, known != nullptr && known->passages)})
-    if (wrong) return wrong;
-  return std::nullopt;
+  if (auto const wrong = wrong_parts(*this)) return wrong;
+  if (auto const wrong = known != nullptr ? wrong_format(*this, *known) : std::nullopt) return wrong;
+  return wrong_task(*this, known != nullptr && known->passages);
 }
 
 Examples FileExamples::read_other(fs::path const& file, std::vector<std::string> const& known, bool with_labels) const {
@@ -269,16 +268,12 @@ Examples FileExamples::read_other(fs::path const& file, std::vector<std::string>
     }
   }
   if (all.empty()) all = files.emplace(keys, context).read(file, "table");
-  Examples examples;
-  examples.symmetric = symmetric;
-  examples.exact_match = exact_match;
-  examples.classes = known;
   if (with_labels && !all.front().example.span) {
     if (classes.empty()) keys.classes = known, keys.names.clear();
     rename_labels(all, labels_of(keys, all), keys);
   }
-  examples.files = files->hashes();
-  examples.remarks = files->remarks();
+  Examples examples = std::move(files->examples);
+  examples.classes = known;
   examples.held_out = plain(std::move(all));
   examples.training = {examples.held_out.front()};  // which data without any would not be
   return examples;
@@ -299,10 +294,7 @@ Examples FileExamples::read(DataContext const& context) {
     if (test_part.empty()) throw Error("data.test: there is no test part; name its file, or a share of the training file");
     held_out = std::move(test_part);
   }
-  Examples examples;
-  examples.symmetric = symmetric;
-  examples.exact_match = exact_match;
-  examples.files = files.hashes();
+  Examples examples = std::move(files.examples);
   if (!train.front().example.span) {
     auto const labels = labels_of(*this, train);
     if (!names.empty() && names.size() != labels.size())
@@ -314,12 +306,9 @@ Examples FileExamples::read(DataContext const& context) {
   }
   if (unanswerable > 0)
     for (auto* const part : {&train, &held_out}) make_unanswerable(*part, unanswerable);
-  examples.training = plain(std::move(train));
+  if (size && *size > std::ssize(train)) throw Error(fmt::format("data.size: there are {} training examples", train.size()));
+  examples.training = plain(size ? sample_of(train, *size, context.seed) : std::move(train));
   examples.held_out = plain(std::move(held_out));
-  if (size && *size > std::ssize(examples.training))
-    throw Error(fmt::format("data.size: there are {} training examples", examples.training.size()));
-  if (size) examples.training = sample_of(examples.training, *size, context.seed);
-  examples.remarks = files.remarks();
   examples.remarks = remarks_on(examples);
   return examples;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/data/examples/sourced_examples.hpp"
+#include "experiments/data/examples/example.hpp"
 
 namespace heed {
 
@@ -51,7 +52,21 @@ struct FileExamples : ExampleSource {
   Examples read_other(std::filesystem::path const& file, std::vector<std::string> const& known, bool with_labels) const;
 };
 
-struct Table;
+/// Rows of text with one field per column.
+struct Table {
+  struct TableRow {
+    std::vector<std::string> fields;
+    std::size_t line;               ///< line of the file in which it begins, from 1
+    std::vector<bool> absent = {};  ///< per column: an object's field that is not there; empty: all are
+  };
+  std::string path;
+  std::vector<std::string> columns;
+  std::vector<TableRow> rows;
+  std::string remark = {};  ///< on a header that names the columns otherwise; "": none
+
+  /// Throws FileError "PATH:LINE: message".
+  [[noreturn]] void refuse(TableRow const& row, std::string const& message) const;
+};
 
 /// A format of files of labelled examples; a new one is a file with `Declared<ExampleFormat>`.
 struct ExampleFormat {
@@ -73,5 +88,25 @@ struct ExampleFormat {
   std::function<Table(std::string_view content, std::string const& path, FileExamples const& keys)> table = {};
   bool lacks(std::string const& key) const { return std::ranges::find(without, key) != without.end(); }
 };
+
+/// The lines, without what ends them; that of the last may be missing. Throws FileError for an empty one.
+std::vector<std::string_view> lines_of(std::string_view text, std::string const& path);
+
+/// The rows of comma-separated values (RFC 4180). Calls `refuse` with the line of a quote in the wrong place or never closed, and of an
+/// empty line; null: these are taken as they come, and carriage returns between quotes alone.
+std::vector<Table::TableRow> csv_rows(std::string_view text, std::function<void(std::size_t line, char const* why)> const& refuse = {});
+
+/// The rows of a table's text, the first of which names the columns if there is a header. A table without headers takes the columns that
+/// `table` has, or gives it all that its rows have.
+using RowsOf = std::vector<Table::TableRow> (*)(std::string_view text, Table& table, bool header);
+
+/// A format whose files are tables: rows become examples by the templates of the keys (`text: "{premise} Therefore: {hypothesis}"`; "{{"
+/// and "}}" are literal braces).
+///
+/// A byte-order mark is skipped, and lines may end in CR LF. Reading throws FileError naming file and line for bytes that are not of the
+/// encoding, an empty line, a row with more or fewer fields than columns, repeated column names, a header that was not announced or has the
+/// columns in another order, a file without rows, a field that a row lacks, and an empty text; Error that begins with the key for an
+/// unmatched brace and for a name that is not a column.
+ExampleFormat table_format(ExampleFormat about, RowsOf rows);
 
 }  // namespace heed

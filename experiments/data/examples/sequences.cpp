@@ -66,14 +66,9 @@ struct AnswerSpan {
 
 /// [R, T] from one list per sequence, padded with `filler`; [B, K, T] if the B rows have K > 1 sequences each.
 Tensor rows_of(std::vector<Sequence> const& sequences, std::vector<Index> Sequence::*list, Index filler, Index rows) {
-  std::size_t longest = 0;
-  for (Sequence const& sequence : sequences) longest = std::max(longest, (sequence.*list).size());
-  auto const places = static_cast<Index>(longest), count = std::ssize(sequences);
-  Tensor result = Tensor::full({count, places}, static_cast<double>(filler), DType::int64);
-  auto const values = result.mutable_data<std::int64_t>();
-  for (std::size_t i = 0; i < sequences.size(); ++i)
-    std::ranges::copy(sequences[i].*list, values.begin() + static_cast<std::ptrdiff_t>(i * longest));
-  return count > rows ? result.viewed({rows, count / rows, places}) : result;
+  Tensor const all = padded(mapped(sequences, list), to_double(filler));
+  auto const count = std::ssize(sequences);
+  return count > rows ? all.viewed({rows, count / rows, all.size(1)}) : all;
 }
 
 /// A row's tokens of a part, without what stands behind their end; `of`: of a part [B, K, T], the one of the K.

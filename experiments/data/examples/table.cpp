@@ -1,7 +1,8 @@
-#include "experiments/data/examples/table.hpp"
+#include "experiments/config/table.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,8 +10,8 @@
 #include "autograd/error.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
-#include "experiments/config/table.hpp"
 #include "experiments/config/yaml.hpp"
+#include "experiments/data/examples/files.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
@@ -43,9 +44,7 @@ void name_columns(Table& table, bool has_header) {
   if (table.rows.empty()) return;
   auto const& first = table.rows.front();
   auto const& columns = table.columns;
-  std::vector<std::string> header, asked;  // but for blanks and case
-  std::ranges::transform(first.fields, std::back_inserter(header), folded);
-  std::ranges::transform(columns, std::back_inserter(asked), folded);
+  auto const header = mapped(first.fields, folded), asked = mapped(columns, folded);  // but for blanks and case
   bool const names_them = columns.size() > 1 && std::ranges::is_permutation(header, asked);
   if (!has_header) {
     if (names_them) table.refuse(first, "the line names the columns; say data.header: true, or it is taken for an example");
@@ -65,13 +64,9 @@ void name_columns(Table& table, bool has_header) {
 }
 
 void check(Table const& table) {
-  for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    auto const& name = table.columns[i];
-    if (name.empty()) continue;  // pandas' index
-    if (std::find(table.columns.begin(), table.columns.begin() + static_cast<std::ptrdiff_t>(i), name) !=
-        table.columns.begin() + static_cast<std::ptrdiff_t>(i))
-      refuse_line(table.path, 1, fmt::format("two columns are called {}", shown(name)));
-  }
+  std::set<std::string> names;
+  for (auto const& name : table.columns)  // pandas' index has none
+    if (!name.empty() && !names.insert(name).second) refuse_line(table.path, 1, fmt::format("two columns are called {}", shown(name)));
   if (table.rows.empty()) refuse_line(table.path, 1, "there are no rows");
   for (auto const& row : table.rows)
     if (row.fields.size() != table.columns.size())
@@ -82,8 +77,9 @@ void check(Table const& table) {
 /// A text with column names in braces, "{premise} Therefore: {hypothesis}"; "{{" and "}}" are literal braces.
 class TextTemplate {
  public:
-  /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of `origin`.
-  TextTemplate(std::string const& written, std::string const& key, std::vector<std::string> const& columns, std::string const& origin) {
+  TextTemplate() = default;
+  /// Throws Error that begins with `key` for an unmatched brace and for a name that is not a column of the table.
+  TextTemplate(std::string const& written, std::string const& key, Table const& table) {
     for (std::size_t at = 0; at < written.size(); ++at) {
       bool const doubled = written.substr(at, 2) == "{{" || written.substr(at, 2) == "}}";
       if (doubled) ++at;
@@ -96,15 +92,16 @@ class TextTemplate {
         throw Error(
             fmt::format("{}: {} has a brace without its other; columns are written {{name}}, a brace itself twice", key, shown(written)));
       auto const name = written.substr(at + 1, close - at - 1);
-      auto const column = std::ranges::find(columns, name);
-      if (column == columns.end())
-        throw Error(fmt::format("{}: there is no column {}{}; {} has {}", key, shown(name), did_you_mean(name, columns), origin,
-                                fmt::join(columns, ", ")));
-      pieces_.push_back({std::move(end_), static_cast<std::size_t>(column - columns.begin())});
-      end_.clear();
+      auto const column = std::ranges::find(table.columns, name);
+      if (column == table.columns.end())
+        throw Error(fmt::format("{}: there is no column {}{}; {} has {}", key, shown(name), did_you_mean(name, table.columns), table.path,
+                                fmt::join(table.columns, ", ")));
+      pieces_.emplace_back(std::exchange(end_, ""), static_cast<std::size_t>(column - table.columns.begin()));
       at = close;
     }
   }
+
+  bool empty() const { return pieces_.empty() && end_.empty(); }
 
   /// The text with a row's values. Throws FileError for a field that the row lacks.
   std::string of(Table const& table, Table::TableRow const& row) const {
@@ -123,57 +120,44 @@ class TextTemplate {
   }
 
  private:
-  /// A piece of literal text and the column that follows it.
-  struct TemplatePiece {
-    std::string text;
-    std::size_t column;
-  };
-  std::vector<TemplatePiece> pieces_;
+  std::vector<std::pair<std::string, std::size_t>> pieces_;  ///< literal text, and the column that follows it
   std::string end_;
 };
 
-/// The templates that make an example from the fields of a row.
+/// The templates that make an example from the fields of a row; those that are not asked for are empty.
 struct Templates {
-  Templates(FileExamples const& settings, Table const& table) {
-    auto const made = [&](std::string const& written, std::string const& key) {
-      return TextTemplate(written, "data." + key, table.columns, table.path);
-    };
-    auto const made_if = [&](std::string const& written, std::string const& key) {
-      return written.empty() ? std::nullopt : std::optional(made(written, key));
-    };
+  Templates(FileExamples const& settings, Table const& table) : span(!settings.answer.empty()), labelled(settings.labelled) {
+    auto const made = [&](std::string const& written, std::string const& key) { return TextTemplate(written, "data." + key, table); };
     first = made(settings.text, "text");
-    second = made_if(settings.second, "second");
-    span = !settings.answer.empty();
-    if (settings.labelled) {
-      answer = made_if(settings.answer, "answer");
-      start = made_if(settings.start, "start");
-      if (!answer) label = made(settings.label, "label");
+    second = made(settings.second, "second");
+    if (labelled) {
+      answer = made(settings.answer, "answer");
+      start = made(settings.start, "start");
+      if (!span) label = made(settings.label, "label");
     }
     for (auto const& option : settings.options) options.push_back(made(option, "options"));
   }
-  std::optional<TextTemplate> first, second, label, answer, start;
+  bool span, labelled;  ///< an answer is asked for; labels and answers are read
+  TextTemplate first, second, label, answer, start;
   std::vector<TextTemplate> options;
-  bool span;  ///< an answer is asked for
 };
 
-bool is_blank(std::string const& text) { return text.find_first_not_of(" \t\r\n") == text.npos; }
-
 /// The text that a template makes of a row. Throws FileError if it is empty.
-std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, char const* what) {
+std::string filled(TextTemplate const& text, Table const& table, Table::TableRow const& row, std::string const& what) {
   auto made = text.of(table, row);
-  if (is_blank(made)) table.refuse(row, fmt::format("the {} is empty", what));
+  if (made.find_first_not_of(" \t\r\n") == made.npos) table.refuse(row, fmt::format("the {} is empty", what));
   return made;
 }
 
 /// The byte of the passage at which the answer of a row begins.
 Index start_of(std::string const& answer, std::string const& passage, Templates const& templates, Table const& table,
                Table::TableRow const& row) {
-  if (!templates.start) {
+  if (templates.start.empty()) {
     auto const found = passage.find(answer);
     if (found == passage.npos) table.refuse(row, fmt::format("the answer {} does not occur in the passage", shown(answer)));
     return static_cast<Index>(found);
   }
-  auto const written = templates.start->of(table, row);
+  auto const written = templates.start.of(table, row);
   auto const starts = character_starts(passage);
   auto const character = parse_integer(written);
   if (!character || *character < 0 || *character >= std::ssize(starts))
@@ -188,14 +172,14 @@ Index start_of(std::string const& answer, std::string const& passage, Templates 
 SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {
   Example example;
   example.place = fmt::format("{}:{}", table.path, row.line);
-  example.first = filled(*templates.first, table, row, "text");
-  if (templates.second) example.second = filled(*templates.second, table, row, templates.span ? "passage" : "second text");
+  example.first = filled(templates.first, table, row, "text");
+  if (!templates.second.empty()) example.second = filled(templates.second, table, row, templates.span ? "passage" : "second text");
   for (auto const& option : templates.options)
-    example.options.push_back(filled(option, table, row, fmt::format("option {}", example.options.size()).c_str()));
-  if (templates.label) example.label = filled(*templates.label, table, row, "label");
+    example.options.push_back(filled(option, table, row, fmt::format("option {}", example.options.size())));
   example.span = templates.span;
-  if (templates.answer) {
-    auto const answer = templates.answer->of(table, row);
+  if (templates.labelled && !templates.span) example.label = filled(templates.label, table, row, "label");
+  if (templates.labelled && templates.span) {
+    auto const answer = templates.answer.of(table, row);
     if (!answer.empty()) example.answers.push_back({answer, start_of(answer, example.second, templates, table, row)});
   }
   auto article = example.span ? example.second : example.first;
@@ -209,7 +193,7 @@ std::vector<SourcedExample> examples_of(Table const& table, FileExamples const& 
   std::vector<SourcedExample> all;
   auto const& left_out = keys.leave_out.label;
   for (auto const& row : table.rows)
-    if (left_out.empty() || std::ranges::find(left_out, templates.label->of(table, row)) == left_out.end())
+    if (left_out.empty() || std::ranges::find(left_out, templates.label.of(table, row)) == left_out.end())
       all.push_back(example_of(table, row, templates));
   if (all.empty()) throw FileError(fmt::format("{}: data.leave_out leaves none of {} rows", table.path, table.rows.size()));
   if (!left_out.empty())

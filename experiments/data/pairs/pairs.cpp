@@ -29,16 +29,14 @@ class PairsDataset : public DrawnDataset {
  public:
   PairsDataset(PairsSettings const& settings, std::uint64_t seed)
       : DrawnDataset(seed, "pairs." + settings.task.kind + ".held_out", settings.validation),
-        name_(settings.task.kind),
-        settings_(settings.task.settings),
-        task_(dynamic_cast<PairTask const&>(*settings_)),
-        training_(settings.training) {
+        settings_(settings),
+        task_(dynamic_cast<PairTask const&>(*settings_.task.settings)) {
     facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_.words());
     Index const words = facts_.tokenizer->vocabulary();
     auto const [source, target] = task_.longest();
     facts_.signature = pair_signature(words, words, true, source + 1, target + 1);
-    facts_.description = values_of(*settings_);
-    facts_.description["task"] = name_;
+    facts_.description = values_of(*settings_.task.settings);
+    facts_.description["task"] = settings_.task.kind;
     facts_.description["vocabulary"] = words;
     facts_.bounds = {chance(task_.words())};
   }
@@ -53,7 +51,8 @@ class PairsDataset : public DrawnDataset {
  private:
   /// Every pair comes once in a round. They are drawn independently, so that any order of each round's own will do.
   Index in_round(Index row) const {
-    return reordered(row % *training_, *training_, Stream(seed(), "data.rounds").child(static_cast<std::uint64_t>(row / *training_)));
+    auto const count = *settings_.training;
+    return reordered(row % count, count, Stream(seed(), "data.rounds").child(static_cast<std::uint64_t>(row / count)));
   }
 
   /// The marks come before the words. Where a target's first word and its end are certain, they are not scored in held-out data.
@@ -63,10 +62,10 @@ class PairsDataset : public DrawnDataset {
       throw Error(
           fmt::format("model.context: {} is too short for {}, whose sources and targets have up to {} and {} words and <eos>; make it "
                       "{} or more",
-                      context, name_, source, target, least));
+                      context, settings_.task.kind, source, target, least));
     std::vector<PairRow> drawn;
     for (Index row = range.first; row < range.first + range.count; ++row) {
-      auto const number = training_ && !held_out ? in_round(row) : row;
+      auto const number = settings_.training && !held_out ? in_round(row) : row;
       drawn.push_back(task_.draw(draws.child(static_cast<std::uint64_t>(number)), held_out));
     }
     std::vector<SequencePair const*> pairs;
@@ -86,10 +85,8 @@ class PairsDataset : public DrawnDataset {
     return result;
   }
 
-  std::string name_;
-  std::shared_ptr<Settings> settings_;
+  PairsSettings settings_;
   PairTask const& task_;
-  std::optional<Index> training_;
 };
 
 std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext const& context) {

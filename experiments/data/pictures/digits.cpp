@@ -6,8 +6,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <compare>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,6 +16,7 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"
+#include "nn/files/number.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -43,17 +44,15 @@ std::vector<Digit> read_digits(std::filesystem::path const& path) {
     if (row.empty() || row.starts_with('#')) continue;
     Digit digit{};
     for (std::size_t i = 0; i <= digit.pixels.size(); ++i) {
-      Index value = -1;
-      auto const [stop, error] = std::from_chars(row.data(), row.data() + row.size(), value);
-      auto const used = static_cast<std::size_t>(stop - row.data());
-      bool const last = i == digit.pixels.size(), ends = used == row.size();
-      if (error != std::errc() || value < 0 || value > (last ? 9 : 16) || ends != last || (!last && row[used] != ','))
+      bool const last = i == digit.pixels.size();
+      auto const end = last ? row.size() : row.find(',');
+      auto const value = end == row.npos ? std::nullopt : parsed_number<Index>(row.substr(0, end));
+      if (!value || *value < 0 || *value > (last ? 9 : 16))
         refuse_line(path.string(), line, "is not 64 numbers 0 to 16 and a digit, with commas between");
       if (last)
-        digit.value = static_cast<std::size_t>(value);
+        digit.value = static_cast<std::size_t>(*value);
       else
-        digit.pixels[i] = value;
-      row.remove_prefix(last ? used : used + 1);
+        digit.pixels[i] = *value, row.remove_prefix(end + 1);
     }
     digits.push_back(digit);
   }
@@ -72,15 +71,25 @@ struct DigitPictures : PictureTask {
             field(&test, "test", "file of the digits of test pictures")};
   }
 
-  void open(DataContext const& context) override {
-    PictureTask::open(context);
-    read(PicturePart::training, "training", train, context);
+  /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
+  ReadFiles open(DataContext const& context) override {
+    auto read = PictureTask::open(context);
+    auto const read_part = [&](PicturePart part, std::string const& name, std::string const& file) -> std::vector<Digit> const& {
+      auto const path = locate(file, context);
+      at(digits_, part) = read_digits(path);
+      read[name] = {path.string(), sha256_of_file(path)};
+      return at(digits_, part);
+    };
     bool const tests = context.held_out == "test";
-    if (tests)
-      read(PicturePart::test, "test", test, context);
-    else
-      read(PicturePart::validation, "validation", held_out, context);
-    refuse_trained(tests ? PicturePart::test : PicturePart::validation, tests ? "test" : "validation");
+    std::string const name = tests ? "test" : "validation";
+    auto const& training = read_part(PicturePart::training, "training", train);
+    auto const& digits = tests ? read_part(PicturePart::test, name, test) : read_part(PicturePart::validation, name, held_out);
+    std::set<Digit> const trained(training.begin(), training.end());
+    auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
+    if (2 * count > std::ssize(digits))
+      throw FileError(fmt::format("{}: {} of its {} digits are in {} too, the file that is trained on; held-out digits must be others",
+                                  read[name].file, count, digits.size(), read["training"].file));
+    return read;
   }
 
   std::vector<std::string> words() const override {
@@ -89,7 +98,6 @@ struct DigitPictures : PictureTask {
     return all;
   }
   PictureSizes sizes() const override { return {.channels = 1, .levels = 17, .side = pixels_across, .words_each = 1}; }
-  ReadFiles files() const override { return files_; }
 
   std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
     auto const& from = at(digits_, part);
@@ -99,25 +107,7 @@ struct DigitPictures : PictureTask {
   }
 
  private:
-  void read(PicturePart part, std::string const& name, std::string const& file, DataContext const& context) {
-    auto const path = locate(file, context);
-    at(digits_, part) = read_digits(path);
-    files_[name] = {path.string(), sha256_of_file(path)};
-  }
-
-  /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
-  void refuse_trained(PicturePart part, std::string const& name) const {
-    auto const& digits = at(digits_, part);
-    auto const& training = at(digits_, PicturePart::training);
-    std::set<Digit> const trained(training.begin(), training.end());
-    auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
-    if (2 * count > std::ssize(digits))
-      throw FileError(fmt::format("{}: {} of its {} digits are in {} too, the file that is trained on; held-out digits must be others",
-                                  files_.at(name).file, count, digits.size(), files_.at("training").file));
-  }
-
   std::array<std::vector<Digit>, 3> digits_;  // by part
-  ReadFiles files_;
 };
 
 Declared<DataKind> const digits_data{picture_kind<DigitPictures>(

@@ -42,8 +42,11 @@ struct PictureTask : Settings {
 
   /// The task's own keys; they precede the shared ones.
   virtual std::vector<Field> keys() = 0;
-  /// Reads what it needs; called once, before everything below.
-  virtual void open(DataContext const&) { words_ = words(); }
+  /// Reads what it needs, and returns the files that were read; called once, before everything below.
+  virtual ReadFiles open(DataContext const&) {
+    words_ = words();
+    return {};
+  }
   /// All words, sorted.
   virtual std::vector<std::string> words() const = 0;
   virtual PictureSizes sizes() const = 0;
@@ -51,8 +54,6 @@ struct PictureTask : Settings {
   virtual std::vector<std::int32_t> put(PictureCell const& cell, Index row, Index column, Stream const& draws, PicturePart part) const = 0;
   /// Changes the whole picture after the things are drawn; by default nothing.
   virtual void finish(std::span<Index>, Stream const&) const {}
-  /// The files that were read.
-  virtual ReadFiles files() const { return {}; }
 
   std::vector<Field> fields() final;
   std::optional<std::string> contradiction() override;

@@ -30,13 +30,12 @@ class PicturesDataset : public DrawnDataset {
         task_(std::move(task)),
         sizes_(task_->sizes()),
         part_(context.held_out == "test" ? PicturePart::test : PicturePart::validation) {
-    task_->open(context);
+    facts_.files = task_->open(context);
     facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_->words());
     Index const places = longest() + 1, words = facts_.tokenizer->vocabulary();
     facts_.signature = {{.name = "image", .classes = sizes_.levels, .vocabulary = "image", .shape = {sizes_.channels, height(), width()}},
                         {.name = "inputs", .classes = words, .longest = places},
                         {.name = "targets", .classes = words, .longest = places}};
-    facts_.files = task_->files();
     facts_.description = values_of(*task_);
     facts_.description["vocabulary"] = words;
     for (auto const& [of, read] : facts_.files) facts_.description["files"].push_back({{"file", read.file}, {"sha256", read.sha256}});

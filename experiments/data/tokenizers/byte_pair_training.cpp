@@ -135,18 +135,21 @@ std::shared_ptr<BytePairs const> train_byte_pairs(std::string_view text, Index s
   TokenPairs pairs(count_pretokens(text));
   auto tokens = mapped(bytes_by_letter(), [](auto byte) { return std::string(1, static_cast<char>(byte)); });
   std::unordered_map<std::string, std::int32_t> ids;
-  std::vector<Merge> merges;
+  std::vector<std::string> merges;
   while (std::ssize(tokens) + 1 < size) {
     auto const pair = pairs.most_frequent();
     if (!pair) break;
-    auto made = at(tokens, pair->left) + at(tokens, pair->right);
+    auto const &left = at(tokens, pair->left), &right = at(tokens, pair->right);
+    merges.push_back(letters_of_bytes(left) + ' ' + letters_of_bytes(right));
+    auto made = left + right;
     auto const [found, added] = ids.emplace(made, static_cast<std::int32_t>(tokens.size()));  // two pairs may make one token
     if (added) tokens.push_back(std::move(made));
-    merges.push_back(*pair);
     pairs.merge(*pair, found->second);
     if (progress) progress(std::ssize(tokens) + 1);
   }
-  return std::make_shared<BytePairs>(std::move(merges), std::vector{std::string(end_of_text)});
+  auto letters = mapped(tokens, letters_of_bytes);
+  letters.emplace_back(end_of_text);
+  return std::make_shared<BytePairs>(letters, merges);
 }
 
 }  // namespace heed

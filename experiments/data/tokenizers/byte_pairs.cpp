@@ -10,6 +10,7 @@
 #include <utf8proc.h>
 
 #include "autograd/error.hpp"
+#include "experiments/data/open.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 
@@ -27,17 +28,13 @@ Class class_of(char32_t c) {
   return Class::other;
 }
 
-constexpr std::array<Class, 128> ascii_classes = [] {
-  std::array<Class, 128> classes{};
-  for (char32_t c = 0; c < 128; ++c) {
-    bool const letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), number = c >= '0' && c <= '9';
-    classes[c] = is_white_space(c) ? Class::space : letter ? Class::letter : number ? Class::number : Class::other;
-  }
-  return classes;
-}();
-
 /// The class of the character that begins at byte i, which moves behind it.
 Class next_class(std::string_view text, std::size_t& i) {
+  static auto const ascii_classes = [] {
+    std::array<Class, 128> classes{};
+    for (char32_t c = 0; c < 128; ++c) classes[c] = class_of(c);
+    return classes;
+  }();
   if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
     ++i;
     return ascii_classes[byte];
@@ -161,24 +158,6 @@ BytePairs::BytePairs(std::vector<std::string> const& tokens, std::vector<std::st
   }
 }
 
-BytePairs::BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special) : merges_(std::move(merges)) {
-  std::unordered_map<std::string, std::int32_t> ids;
-  auto const id = [&](std::string const& bytes) {
-    auto const [found, added] = ids.emplace(bytes, static_cast<std::int32_t>(tokens_.size()));
-    if (added) tokens_.push_back(bytes);
-    return found->second;
-  };
-  for (auto const byte : bytes_by_letter()) of_byte_[byte] = id(std::string(1, static_cast<char>(byte)));
-  for (std::size_t i = 0; i < merges_.size(); ++i) {
-    auto const& pair = merges_[i];
-    made_.emplace(pair.key(), MergedToken{static_cast<std::int32_t>(i), id(bytes(pair.left) + bytes(pair.right))});
-  }
-  for (auto const& text : special) {
-    special_.push_back(static_cast<std::int32_t>(tokens_.size()));
-    tokens_.push_back(text);
-  }
-}
-
 std::optional<Index> BytePairs::end() const {
   auto const own = find_special(end_of_text);
   return own ? own : find_special("</s>");
@@ -237,26 +216,21 @@ void BytePairs::encode_text(std::string_view text, std::vector<std::int32_t>& ou
     auto const pretoken = text.substr(0, pretoken_end(text));
     text.remove_prefix(pretoken.size());
     if (auto const known = known_.find(pretoken); known != known_.end()) {
-      auto const first = known_tokens_.begin() + static_cast<std::ptrdiff_t>(known->second.begin);
-      out.insert(out.end(), first, first + static_cast<std::ptrdiff_t>(known->second.size));
+      out.insert(out.end(), known->second.begin(), known->second.end());
       continue;
     }
-    auto const begin = out.size();
-    encode_pretoken(pretoken, out);
+    auto const tokens = encode_pretoken(pretoken);
+    out.insert(out.end(), tokens.begin(), tokens.end());
     constexpr std::size_t longest_known = 64;
     if (pretoken.size() > longest_known) continue;
-    if (known_.size() == max_known) {  // other text than before, perhaps
-      known_.clear();
-      known_tokens_.clear();
-    }
-    known_.emplace(pretoken, Slice{known_tokens_.size(), out.size() - begin});
-    known_tokens_.insert(known_tokens_.end(), out.begin() + static_cast<std::ptrdiff_t>(begin), out.end());
+    if (known_.size() == max_known) known_.clear();  // other text than before, perhaps
+    known_.emplace(pretoken, tokens);
   }
 }
 
 // The symbols are a linked list. A queue holds the pairs that a merge applies to, the earliest merge and the leftmost pair first; a pair
 // whose symbols have changed meanwhile is passed over. What a merge makes joins the queue after all pairs of that merge are done.
-void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const {
+std::vector<std::int32_t> BytePairs::encode_pretoken(std::string_view pretoken) const {
   constexpr auto none = std::numeric_limits<std::size_t>::max();
   struct MergeSymbol {
     std::int32_t token;
@@ -304,7 +278,52 @@ void BytePairs::encode_pretoken(std::string_view pretoken, std::vector<std::int3
       if (auto const pair = candidate(position)) queue.push(*pair);
     }
   }
-  for (std::size_t i = 0; i != none && n > 0; i = symbols[i].after) out.push_back(symbols[i].token);
+  std::vector<std::int32_t> tokens;
+  for (std::size_t i = 0; i != none && n > 0; i = symbols[i].after) tokens.push_back(symbols[i].token);
+  return tokens;
 }
+
+namespace {
+
+struct BytePairSettings : Settings {
+  std::optional<std::string> vocabulary;
+  std::optional<Index> size;
+
+  std::vector<Field> fields() override {
+    return {
+        field(&vocabulary, "vocabulary",
+              "folder with vocab.json and merges.txt, encoder.json and vocab.bpe, or tokenizer.json, relative to the configuration, "
+              "then to the data folder"),
+        field(&size, "size",
+              "instead of vocabulary: size of one that is trained on the training text, including the 256 bytes and the end-of-text token")
+            .in(min_byte_pairs, 1e7)};
+  }
+  std::optional<std::string> contradiction() override {
+    if (vocabulary && size) return "size: give either vocabulary or size, not both";
+    if (!vocabulary && !size) return "vocabulary: give the folder of a vocabulary, or the size of one to be trained";
+    return std::nullopt;
+  }
+};
+
+std::shared_ptr<Tokenizer const> make(Settings const& settings, TokenizerKind::Source const& source) {
+  auto const& [vocabulary, size] = dynamic_cast<BytePairSettings const&>(settings);
+  if (!source.context.tokenizer.empty()) return restore_tokenizer(source.context.tokenizer);
+  if (size) return train_byte_pairs(source.training, *size);
+  return read_byte_pairs(locate(vocabulary.value(), source.context), source.context.tokenizer_files);
+}
+
+std::shared_ptr<Tokenizer const> restore(nlohmann::json const& saved) {
+  return std::make_shared<BytePairs>(saved.at("tokens").get<std::vector<std::string>>(),
+                                     saved.at("merges").get<std::vector<std::string>>());
+}
+
+Declared<TokenizerKind> const bpe_tokenizer{
+    {.name = "bpe",
+     .help = "GPT-2's byte-pair encoding, with a given vocabulary or one trained on the training text",
+     .settings = [] { return std::make_shared<BytePairSettings>(); },
+     .make = make,
+     .restore = restore}};
+
+}  // namespace
 
 }  // namespace heed

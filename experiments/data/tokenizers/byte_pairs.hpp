@@ -49,10 +49,9 @@ class BytePairs : public Tokenizer {
   /// `tokens`: each in letters, or the text of a special one (<…> or […], not made by a merge); `merges`: "Ġ t", in order of application.
   /// Throws Error beginning with the location of a merge or the token's name if a byte has no token, a token is repeated or made by no
   /// merge, a merge is not of two tokens, or its result is not a token.
-  BytePairs(std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens,
-            LineName const& location);
-  /// The 256 bytes, then the result of each merge, unless it is already a token, then the special tokens.
-  BytePairs(std::vector<Merge> merges, std::vector<std::string> const& special);
+  BytePairs(
+      std::vector<std::string> const& tokens, std::vector<std::string> const& merges, std::string const& name_of_tokens = "its tokens",
+      LineName const& location = [](std::size_t merge) { return "its merge " + std::to_string(merge); });
 
   Index vocabulary() const override { return std::ssize(tokens_); }
   std::optional<Index> end() const override;
@@ -78,16 +77,13 @@ class BytePairs : public Tokenizer {
   struct MergedToken {
     std::int32_t rank, token;
   };
-  struct Slice {
-    std::size_t begin, size;
-  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   std::string text_of(std::vector<Index> const& tokens) const override;
   void encode_text(std::string_view text, std::vector<std::int32_t>& out) const;
-  void encode_pretoken(std::string_view pretoken, std::vector<std::int32_t>& out) const;
+  std::vector<std::int32_t> encode_pretoken(std::string_view pretoken) const;
 
   std::vector<std::string> tokens_;
   std::vector<std::int32_t> special_;  ///< sorted
@@ -97,8 +93,7 @@ class BytePairs : public Tokenizer {
 
   // Cache of pretokens' encodings, of limited size: texts repeat them.
   mutable std::mutex using_known_;
-  mutable std::unordered_map<std::string, Slice, Hash, std::equal_to<>> known_;
-  mutable std::vector<std::int32_t> known_tokens_;
+  mutable std::unordered_map<std::string, std::vector<std::int32_t>, Hash, std::equal_to<>> known_;
 };
 
 /// Reads the vocabulary in a folder: vocab.json and merges.txt, as Hugging Face's tokenizers write them, OpenAI's encoder.json and

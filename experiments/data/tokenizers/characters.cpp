@@ -40,16 +40,12 @@ Declared<TokenizerKind> const bytes_tokenizer{{.name = "byte",
                                                .restore = [](nlohmann::json const&) { return byte_tokenizer(); },
                                                .cuts_characters = true}};
 
-/// Calls f(code point) for each of UTF-8 text. Throws Error as from_utf8.
+/// Calls f(code point) for each of UTF-8 text. Throws Error naming the offset of the first invalid byte (overlong forms, surrogates and
+/// code points beyond U+10FFFF included).
 template <class F>
 void each_character(std::string_view text, F f) {
   for (std::size_t i = 0; i < text.size();) {
     auto const start = i;
-    if (auto const byte = static_cast<unsigned char>(text[i]); byte < 0x80) {
-      f(char32_t{byte});
-      ++i;
-      continue;
-    }
     auto const character = decode_utf8(text, i);
     if (!character) throw Error(fmt::format("not UTF-8 at byte {} (0x{:02X})", start, static_cast<unsigned char>(text[start])));
     f(*character);
@@ -115,13 +111,6 @@ Declared<TokenizerKind> const characters_tokenizer{
 }  // namespace
 
 std::shared_ptr<Tokenizer const> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
-
-std::u32string from_utf8(std::string_view text) {
-  std::u32string characters;
-  characters.reserve(text.size());
-  each_character(text, [&](char32_t c) { characters.push_back(c); });
-  return characters;
-}
 
 std::shared_ptr<Tokenizer const> character_tokenizer(std::string_view text) { return std::make_shared<CharacterTokenizer>(text); }
 

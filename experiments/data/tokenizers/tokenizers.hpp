@@ -1,6 +1,5 @@
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,10 +16,6 @@ std::shared_ptr<Tokenizer const> byte_tokenizer();
 /// One token per code point: the vocabulary is the sorted code points of `text`. Throws Error if it is not UTF-8.
 std::shared_ptr<Tokenizer const> character_tokenizer(std::string_view text);
 
-/// The code points of UTF-8 text. Throws Error naming the offset of the first invalid byte (overlong forms, surrogates and code points
-/// beyond U+10FFFF included).
-std::u32string from_utf8(std::string_view text);
-
 /// One token per word, sentences on lines: token 0 ends a sentence and precedes the first, token w + 1 is words[w] (sorted). Throws Error
 /// for words that are not sorted.
 std::shared_ptr<Tokenizer const> sentence_tokenizer(std::vector<std::string> words);
@@ -36,7 +31,7 @@ bool is_mark(std::string_view word);
 std::shared_ptr<Tokenizer const> word_tokenizer(std::vector<std::string> words);
 
 /// How often each word occurs in a text.
-using WordCounts = std::map<std::string, Index, std::less<>>;
+using WordCounts = std::map<std::string, Index>;
 void count_words(WordCounts& counts, std::string_view text);
 /// The words that occur at least `min_count` times, sorted, without marks' names. Throws Error that begins with `key` if there are none.
 std::vector<std::string> frequent_words(WordCounts const& counts, Index min_count, std::string_view key);

@@ -1,10 +1,13 @@
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/config/nearest.hpp"
+#include "experiments/data/files.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 
@@ -13,6 +16,13 @@ namespace heed {
 namespace {
 
 constexpr std::array<std::string_view, Tokenizer::marks> mark_names{"<pad>", "<bos>", "<eos>", "<unk>"};
+
+/// The number of a word in a sorted list; nothing if it is not there.
+std::optional<std::int32_t> number_of(std::vector<std::string> const& words, std::string_view word) {
+  auto const found = std::ranges::lower_bound(words, word);
+  if (found == words.end() || *found != word) return std::nullopt;
+  return static_cast<std::int32_t>(found - words.begin());
+}
 
 class WordTokenizer : public Tokenizer {
  public:
@@ -51,8 +61,8 @@ class WordTokenizer : public Tokenizer {
 
  private:
   std::int32_t token_of(std::string_view word) const {
-    auto const found = std::ranges::lower_bound(words_, word);
-    return found != words_.end() && *found == word ? static_cast<std::int32_t>(found - words_.begin()) + marks : unknown;
+    auto const number = number_of(words_, word);
+    return number ? *number + marks : unknown;
   }
 
   std::string text_of(std::vector<Index> const& tokens) const override {
@@ -89,6 +99,55 @@ Declared<TokenizerKind> const words_tokenizer{
      .make = make_words,
      .restore = [](nlohmann::json const& saved) { return word_tokenizer(saved.at("words").get<std::vector<std::string>>()); }}};
 
+class SentenceTokenizer : public Tokenizer {
+ public:
+  explicit SentenceTokenizer(std::vector<std::string> words) : words_(std::move(words)) {
+    if (!std::ranges::is_sorted(words_)) throw Error("its words are not sorted");
+  }
+
+  Index vocabulary() const override { return std::ssize(words_) + 1; }
+  std::optional<Index> end() const override { return 0; }
+  std::optional<Index> begin() const override { return 0; }
+  std::optional<std::string> mark(Index token) const override { return token == 0 ? std::optional<std::string>("<eos>") : std::nullopt; }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    std::vector<std::int32_t> tokens;
+    for (std::size_t begin = 0; begin <= text.size();) {
+      tokens.push_back(0);
+      for (auto const word : words_of(next_line(text, begin))) {
+        auto const number = number_of(words_, word);
+        if (!number)
+          throw Error(fmt::format("'{}' is not one of the grammar's {} words{}", word, words_.size(), did_you_mean(word, words_)));
+        tokens.push_back(*number + 1);
+      }
+    }
+    return tokens;
+  }
+
+  std::string json() const override { return json_text(nlohmann::json{{"kind", "sentences"}, {"words", words_}}); }
+
+ private:
+  std::string text_of(std::vector<Index> const& tokens) const override {
+    std::string text;
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      if (tokens[i] == 0) {
+        if (i > 0) text += '\n';
+        continue;
+      }
+      if (!text.empty() && text.back() != '\n') text += ' ';
+      text += at(words_, tokens[i] - 1);
+    }
+    return text;
+  }
+
+  std::vector<std::string> words_;
+};
+
+Declared<TokenizerKind> const sentences_tokenizer{
+    {.name = "sentences", .help = "the words of a grammar, sentences on lines", .restore = [](nlohmann::json const& saved) {
+       return sentence_tokenizer(saved.at("words").get<std::vector<std::string>>());
+     }}};
+
 }  // namespace
 
 std::vector<std::string_view> words_of(std::string_view text) {
@@ -108,13 +167,12 @@ std::shared_ptr<Tokenizer const> word_tokenizer(std::vector<std::string> words) 
   return std::make_shared<WordTokenizer>(std::move(words));
 }
 
+std::shared_ptr<Tokenizer const> sentence_tokenizer(std::vector<std::string> words) {
+  return std::make_shared<SentenceTokenizer>(std::move(words));
+}
+
 void count_words(WordCounts& counts, std::string_view text) {
-  for (auto const word : words_of(text)) {
-    if (auto const found = counts.find(word); found != counts.end())
-      ++found->second;
-    else
-      counts.emplace(word, 1);
-  }
+  for (auto const word : words_of(text)) ++counts[std::string(word)];
 }
 
 std::vector<std::string> frequent_words(WordCounts const& counts, Index min_count, std::string_view key) {

@@ -1,70 +1,56 @@
-#include "experiments/data/examples/table.hpp"
+#include "experiments/data/examples/files.hpp"
 
 namespace heed {
-namespace {
 
-/// The rows of a CSV file, from one to the next.
-class CsvReader {
- public:
-  CsvReader(std::string_view text, std::string const& path) : text_(text), path_(path) {}
-
-  bool done() const { return at_ >= text_.size(); }
-  Table::TableRow next() {
-    Table::TableRow row{{}, line_};
-    do row.fields.push_back(field());
-    while (at_ < text_.size() && text_[at_] == ',' && ++at_);
-    if (text_.substr(at_, 2) == "\r\n") ++at_;
-    ++at_, ++line_;
-    return row;
-  }
-
- private:
-  bool ends_row() const { return at_ >= text_.size() || text_[at_] == '\n' || text_.substr(at_, 2) == "\r\n"; }
-  std::string field() {
-    if (at_ < text_.size() && text_[at_] == '"') return quoted_field();
-    std::string value;
-    for (; !ends_row() && text_[at_] != ','; ++at_) {
-      if (text_[at_] == '"')
-        refuse_line(path_, line_, "a quote inside a field that does not begin with one; quote the field and double it");
-      value += text_[at_];
-    }
-    return value;
-  }
-  std::string quoted_field() {
-    auto const first_line = line_;
-    std::string value;
-    for (++at_; at_ < text_.size(); ++at_) {
-      if (text_[at_] == '\n') ++line_;
-      if (text_[at_] != '"')
-        value += text_[at_];
-      else if (text_.substr(at_ + 1, 1) == "\"")
-        value += text_[at_++];
-      else
-        break;
-    }
-    if (at_ >= text_.size()) refuse_line(path_, first_line, "the quote that begins a field here is never closed");
-    ++at_;
-    if (!ends_row() && text_[at_] != ',') refuse_line(path_, line_, "text behind the quote that ends a field; a quote inside is doubled");
-    return value;
-  }
-
-  std::string_view text_;
-  std::string const& path_;
-  std::size_t at_ = 0, line_ = 1;
-};
-
-std::vector<Table::TableRow> csv_rows(std::string_view text, Table& table, bool) {
+std::vector<Table::TableRow> csv_rows(std::string_view text, std::function<void(std::size_t line, char const* why)> const& refuse) {
   std::vector<Table::TableRow> rows;
-  for (CsvReader reader(text, table.path); !reader.done();) {
-    rows.push_back(reader.next());
-    if (rows.back().fields == std::vector<std::string>{""}) table.refuse(rows.back(), "the line is empty");
+  std::size_t line = 1, opened = 0;
+  bool fresh = true, quoted = false, closed = false;  // the next character begins a row; is between quotes; comes after them
+  auto const fault = [&](std::size_t where, char const* why) {
+    if (refuse) refuse(where, why);
+  };
+  auto const end_row = [&] {
+    if (rows.back().fields == std::vector<std::string>{""}) fault(rows.back().line, "the line is empty");
+    fresh = true;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (fresh) rows.push_back({{""}, line});
+    fresh = false;
+    auto& fields = rows.back().fields;
+    char const c = text[i], next = i + 1 < text.size() ? text[i + 1] : '\0';
+    if (c == '\n') ++line;
+    if (quoted && (c != '"' || next == '"')) {
+      fields.back() += c;
+      if (c == '"') ++i;
+    } else if (quoted) {
+      quoted = false, closed = true;
+    } else if (c == '"') {
+      if (!fields.back().empty()) fault(line, "a quote inside a field that does not begin with one; quote the field and double it");
+      quoted = true, opened = line;
+    } else if (c == ',') {
+      fields.emplace_back();
+      closed = false;
+    } else if (c == '\n') {
+      end_row();
+      closed = false;
+    } else if (c != '\r' || (refuse && next != '\n')) {
+      if (closed) fault(line, "text behind the quote that ends a field; a quote inside is doubled");
+      fields.back() += c;
+    }
   }
+  if (quoted) fault(opened, "the quote that begins a field here is never closed");
+  if (!fresh) end_row();
   return rows;
 }
 
+namespace {
+
 /// RFC 4180.
 Declared<ExampleFormat> const csv_format{
-    table_format({.order = 2, .name = "csv", .ending = ".csv", .sample = "text,label\n\"good, yes\",1\nbad,0\n"}, csv_rows)};
+    table_format({.order = 2, .name = "csv", .ending = ".csv", .sample = "text,label\n\"good, yes\",1\nbad,0\n"},
+                 [](std::string_view text, Table& table, bool) {
+                   return csv_rows(text, [&](std::size_t line, char const* why) { refuse_line(table.path, line, why); });
+                 })};
 
 }  // namespace
 }  // namespace heed

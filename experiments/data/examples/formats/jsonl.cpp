@@ -6,7 +6,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
-#include "experiments/data/examples/table.hpp"
+#include "experiments/data/examples/files.hpp"
 #include "nn/files/json.hpp"
 
 namespace heed {

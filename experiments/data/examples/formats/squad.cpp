@@ -72,9 +72,8 @@ SourcedExample read_question(SquadJson const& json, std::string const& place, Pa
   read.example.span = true;
   read.example.place = name;
   if (!labelled) return read;
-  bool impossible = false;
-  if (json.contains("is_impossible"))
-    impossible = member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
+  bool const impossible =
+      json.contains("is_impossible") && member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
   auto const& answers = list_member(json, name, "answers");
   if (impossible && !answers.empty()) throw FileError(name + ": 'is_impossible' is true, and there are answers");
   if (!impossible && answers.empty()) throw FileError(name + ": there are no answers; a question without one says is_impossible: true");

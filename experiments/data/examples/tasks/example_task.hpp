@@ -1,6 +1,5 @@
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -49,15 +48,5 @@ DataKind example_task_kind(std::string const& name, std::string const& help) {
 
 /// Words separated by blanks.
 std::string joined(std::vector<std::string> const& words);
-
-/// Words of configs/data/english.yaml that belong together: nouns and their verbs.
-struct Topic {
-  std::string name;
-  std::vector<std::string> nouns, verbs;
-};
-
-/// people, animals, machines, plants.
-std::span<Topic const> topics();
-std::vector<std::string> nouns_of(std::span<Topic const> topics);
 
 }  // namespace heed
