@@ -226,27 +226,20 @@ std::string full_configuration(Document base, std::vector<Assignment> const& cha
   return emit(settings);
 }
 
-void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
-  auto const hash_of = [&](std::vector<Assignment> const& changes) { return sha256(full_configuration(base, changes)); };
-  std::map<std::string, Arm const*> found;
+void check_distinct(Document const& base, std::vector<Arm> const& arms, std::vector<Arm> const& points) {
+  std::map<std::string, std::pair<Arm const*, Arm const*>> found;
   for (auto const& arm : arms) {
-    auto const [same, fresh] = found.emplace(hash_of(arm.changes), &arm);
-    if (!fresh) refuse_twins(*same->second, arm, fmt::format("the arms '{}' and '{}' are one configuration", same->second->name, arm.name));
-  }
-  if (!tuning) return;
-  std::map<std::string, std::pair<Arm const*, Arm const*>> tuned;
-  for (auto const& arm : arms) {
-    for (auto const& point : tuning->points) {
-      auto const [same, fresh] = tuned.emplace(hash_of(joined_changes(arm.changes, point.changes)), std::pair(&arm, &point));
+    for (auto const& point : points) {
+      auto const hash = sha256(full_configuration(base, joined_changes(arm.changes, point.changes)));
+      auto const [same, fresh] = found.emplace(hash, std::pair(&arm, &point));
       if (fresh) continue;
       auto const [other, other_point] = same->second;
       if (other == &arm)
         refuse_twins(*other_point, point,
                      fmt::format("tune: the points '{}' and '{}' are one configuration", other_point->name, point.name));
-      refuse_twins(*other, arm,
-                   fmt::format("the arms '{}' and '{}' are one configuration at the point '{}' of tune's grid, which sets what "
-                               "they differ in",
-                               other->name, arm.name, point.name));
+      auto const there =
+          point.changes.empty() ? "" : fmt::format(" at the point '{}' of tune's grid, which sets what they differ in", point.name);
+      refuse_twins(*other, arm, fmt::format("the arms '{}' and '{}' are one configuration{}", other->name, arm.name, there));
     }
   }
 }

@@ -26,12 +26,9 @@ class Trial {
 
   /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
   Trial(LoadedExperiment& experiment, int threads);
-  Trial(Trial&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
-  Trial& operator=(Trial&& other) noexcept {
-    std::swap(process_, other.process_);
-    return *this;
-  }
   ~Trial();
+  Trial(Trial const&) = delete;
+  Trial& operator=(Trial const&) = delete;
 
   /// The child's exit code once it has ended, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> ended();

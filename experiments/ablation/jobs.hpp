@@ -44,6 +44,9 @@ struct Job {
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
 std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
+/// The value with which a trial is compared: the worst for one that diverged; nothing for one that failed otherwise, or has not ended.
+std::optional<double> compared_value(Job const& job, AblationSettings const& settings);
+
 bool any_failed(std::vector<Job> const& jobs);
 
 struct Workers {

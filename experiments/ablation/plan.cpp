@@ -79,6 +79,10 @@ bool AblationSettings::higher_is_better() const {
   return info != nullptr && info->better == Better::higher;
 }
 
+Question AblationSettings::question() const {
+  return {.better = higher_is_better() ? Better::higher : Better::lower, .margin = margin.value_or(0), .bounds = bounds_of(metric)};
+}
+
 namespace {
 
 /// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.
@@ -237,13 +241,11 @@ Published one_of(std::string const& name, Yaml const& node) {
 
 /// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`.
 std::vector<Published> published_of(Document const& file) {
-  std::vector<Published> all;
   Yaml const* const node = value_at(file, "published");
-  if (node == nullptr) return all;
+  if (node == nullptr) return {};
   if (node->kind != Yaml::NodeKind::map)
     throw ConfigError(node->location, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
-  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
-  return all;
+  return mapped(node->entries, [](Yaml::Entry const& entry) { return one_of(entry.key, entry.value); });
 }
 
 }  // namespace
@@ -295,7 +297,8 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
   limit(file.root.location, "runs", arms * static_cast<double>(result.seeds.size()), max_runs);
   if (auto const& tuning = result.tuning)
     limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), max_runs);
-  check_distinct(result.base, result.arms, result.tuning);
+  check_distinct(result.base, result.arms, std::vector<Arm>(1));
+  if (result.tuning) check_distinct(result.base, result.arms, result.tuning->points);
   result.baseline = baseline_of(file, result.base, result.arms);
   check_claim(file, result);
   result.shard = shard_of(file, result);

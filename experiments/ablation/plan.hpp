@@ -43,6 +43,7 @@ struct AblationSettings : Settings {
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;
+  Question question() const;
   /// Whether evidence decides how many seeds an arm gets (give_out_seeds).
   bool by_evidence() const { return stop_losers || until_verdict; }
 };

@@ -97,16 +97,9 @@ std::string said(std::string const& before, std::string const& strong, AblationR
 
 using Signs = std::pair<std::string_view, std::string_view>;
 
-/// Characters that TeX spells differently.
-constexpr std::array<Signs, 25> text_signs{{{" %", "\\,\\%"},
+/// Characters that TeX spells differently, beside those that get a backslash.
+constexpr std::array<Signs, 18> text_signs{{{" %", "\\,\\%"},
                                             {"\\", "\\textbackslash{}"},
-                                            {"&", "\\&"},
-                                            {"%", "\\%"},
-                                            {"$", "\\$"},
-                                            {"#", "\\#"},
-                                            {"_", "\\_"},
-                                            {"{", "\\{"},
-                                            {"}", "\\}"},
                                             {"[", "{[}"},  // behind \\ it would be its argument, as * would
                                             {"*", "{*}"},
                                             {"~", "\\textasciitilde{}"},
@@ -130,6 +123,7 @@ std::string tex(std::string_view text) {
   while (!text.empty()) {
     auto const sign = std::ranges::find_if(text_signs, [&](Signs const& each) { return text.starts_with(each.first); });
     std::size_t length = sign == text_signs.end() ? 0 : sign->first.size();
+    if (std::string_view("&%$#_{}").find(text.front()) != text.npos) result += '\\';
     if (sign != text_signs.end())
       result += sign->second;
     else if (auto const code = static_cast<unsigned>(decode_utf8(text, length).value_or(0xFFFD)); code > 0x17f)
@@ -158,13 +152,11 @@ std::string tex_numbers(std::string text, bool bold = false) {
 
 /// The best mean, as formatted in the table; nothing if none is finite.
 std::optional<std::string> best_mean_as_printed(AblationResult const& result) {
-  std::optional<double> best;
-  for (auto const& arm : result.arms) {
-    if (!arm.has_finite_mean()) continue;
-    double const mean = arm.estimate->mean;
-    if (!best || (result.better == "higher" ? mean > *best : mean < *best)) best = mean;
-  }
-  return best ? std::optional(result.format()(*best)) : std::nullopt;
+  std::vector<double> means;
+  for (auto const& arm : result.arms)
+    if (arm.has_finite_mean()) means.push_back(arm.estimate->mean);
+  if (means.empty()) return std::nullopt;
+  return result.format()(result.better == "higher" ? std::ranges::max(means) : std::ranges::min(means));
 }
 
 std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {

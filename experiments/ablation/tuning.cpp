@@ -226,10 +226,7 @@ class SeedsByArm {
   }
 
   double value(std::size_t arm, std::size_t seed) const {
-    Job const& job = *table_[arm][seed];
-    double const worst = ablation_.settings.higher_is_better() ? -INFINITY : INFINITY;
-    if (job.state == Job::State::failed) return job.failure.diverged ? worst : std::nan("");
-    return std::isnan(*job.value) ? worst : *job.value;
+    return compared_value(*table_[arm][seed], ablation_.settings).value_or(std::nan(""));
   }
 
   /// Over the first seeds, of those that both have.
@@ -249,7 +246,7 @@ class SeedsByArm {
   void leave_after(std::size_t seeds) {
     auto const& settings = ablation_.settings;
     std::size_t const baseline = ablation_.baseline;
-    Question const question{.better = settings.higher_is_better() ? Better::higher : Better::lower, .margin = settings.margin.value_or(0)};
+    Question const question = settings.question();
     double const sign = question.better == Better::higher ? -1 : 1;
     std::vector<std::size_t> present;
     for (std::size_t arm = 0; arm < in_.size(); ++arm)
