@@ -1,4 +1,4 @@
-#include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/results.hpp"
 
 #include <algorithm>
 #include <cmath>

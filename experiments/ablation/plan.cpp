@@ -260,10 +260,6 @@ bool is_ablation(Document const& document) {
   return false;
 }
 
-Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Folders const& folders) {
-  return load_ablation(load(path), overrides, folders);
-}
-
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders) {
   for (auto const& override : overrides)
     if (is_own(override)) assign(file, override);

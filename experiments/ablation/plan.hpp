@@ -102,10 +102,10 @@ bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change the ablation, all others the
 /// base. Throws ConfigError, also for what is wrong with an arm alone, or at a point of the tuning grid, and for arms that are the same.
-Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
-
-/// The same from a document, as if it were the file that it names.
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders);
+inline Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders) {
+  return load_ablation(load(file), overrides, folders);
+}
 /// That of the command line.
 inline Ablation load_ablation(RunOptions const& options) { return load_ablation(options.config, options.overrides, options.folders); }
 

@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/check_arms.hpp"
-#include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/folder/result_file.hpp"

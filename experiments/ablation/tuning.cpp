@@ -53,20 +53,16 @@ std::optional<double> score_of(Ablation const& ablation, TuningResult const& tun
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   double const sign = ablation.settings.higher_is_better() ? -1 : 1;
   std::optional<std::size_t> best;
-  double lowest = 0;
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
-    auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
-    best = point;
-    lowest = sign * *score;
-  }
+  double lowest = INFINITY;
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+    if (auto const score = score_of(ablation, tuned, arm, point); score && std::isfinite(*score) && sign * *score < lowest)
+      best = point, lowest = sign * *score;
   return best;
 }
 
 bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
-    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
-  return true;
+  std::size_t const points = ablation.tuning->points.size();
+  return std::ranges::all_of(tuned.jobs, [&](Job const& job) { return job.arm / points != arm || job.has_ended(); });
 }
 
 }  // namespace

@@ -1,5 +1,3 @@
-#include "experiments/judge/runs_table.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
