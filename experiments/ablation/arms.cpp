@@ -11,6 +11,7 @@
 #include "autograd/random.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
 #include "nn/files/sha256.hpp"
@@ -205,7 +206,7 @@ Yaml const* value_at(Document const& document, std::string const& key) {
 }
 
 std::string folder_label(std::string name) {
-  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
+  replace_all(name, between_values, ",");
   return name;
 }
 

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/folder/folder.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -84,14 +83,14 @@ void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
 }
 
 bool TrialsRead::hold_against_files() {
-  auto const files = seen_;
   bool all = true;
-  for (auto const& [key, seen] : files) {
+  for (auto const& [key, seen] : seen_) {
     auto const& file = seen.file.file;
     if (key != file) continue;
-    bool const there = is_file(file);
-    all = all && there;
-    if (there) hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
+    if (is_file(file))
+      hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
+    else
+      all = false;
   }
   return all;
 }

@@ -22,7 +22,7 @@ Exit in_child(std::string const& what, std::function<Exit()> const& f);
 class Trial {
  public:
   /// The exit code of a child whose folder another process holds.
-  static constexpr int elsewhere = 75;
+  static constexpr Exit elsewhere{75};
 
   /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
   Trial(LoadedExperiment& experiment, int threads);

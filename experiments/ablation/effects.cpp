@@ -1,5 +1,3 @@
-#include "experiments/ablation/results.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/results.hpp"
 #include "experiments/config/scalar.hpp"
 
 namespace heed {

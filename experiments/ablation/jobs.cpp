@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <memory>
 #include <ranges>
 #include <set>
@@ -128,7 +127,7 @@ class JobScheduler {
   }
 
   void end(Job& job, int code) {
-    if (code == Trial::elsewhere) {
+    if (code == static_cast<int>(Trial::elsewhere)) {
       job.state = Job::State::elsewhere;
     } else if (code == static_cast<int>(Exit::interrupted)) {
       job.state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
@@ -216,12 +215,10 @@ Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
 bool any_failed(std::vector<Job> const& jobs) { return std::ranges::count(jobs, Job::State::failed, &Job::state) > 0; }
 
 Workers workers_for(RunOptions const& options) {
-  Workers workers;
-  workers.threads = options.threads.value_or(1);
-  Index const cores = std::max(1U, std::thread::hardware_concurrency());
+  Workers workers{.threads = options.threads.value_or(1)};
   if (options.within)
     workers.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options.within));
-  workers.jobs = options.jobs.value_or(std::max<Index>(1, cores / workers.threads));
+  workers.jobs = options.jobs.value_or(std::max<Index>(1, std::thread::hardware_concurrency() / workers.threads));
   return workers;
 }
 
@@ -259,13 +256,13 @@ namespace {
 
 /// The last lines of a log; none if it cannot be read: the log only explains a failure, which is reported without it too.
 std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try {
-  std::deque<std::string> lines;
+  std::vector<std::string> lines;
   std::istringstream in(read_file(file));
   for (std::string line; std::getline(in, line);) {
     lines.push_back(line);
-    if (lines.size() > count) lines.pop_front();
+    if (lines.size() > count) lines.erase(lines.begin());
   }
-  return {lines.begin(), lines.end()};
+  return lines;
 } catch (FileError const&) {
   return {};
 }

@@ -103,11 +103,8 @@ std::vector<std::size_t> finished_trials(Ablation const& ablation) {
   std::vector<std::size_t> finished(ablation.arms.size());
   AblationTrials trials;
   trials.look(ablation);
-  auto const add = [&](std::vector<Job> const& jobs, std::size_t points) {
-    for (Job const& job : jobs) finished[job.arm / points] += job.state == Job::State::done ? 1 : 0;
-  };
-  if (ablation.tuning) add(trials.tuned.jobs, ablation.tuning->points.size());
-  add(trials.jobs, 1);
+  for (Job const& job : trials.tuned.jobs) finished[job.arm / ablation.tuning->points.size()] += job.state == Job::State::done ? 1 : 0;
+  for (Job const& job : trials.jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
   return finished;
 }
 

@@ -58,14 +58,11 @@ TableRows rows_of(AblationResult const& result) {
                   c->effect ? short_number(*c->effect, 1, true) : "", std::string(name(c->verdict))});
     else
       row.insert(row.end(), {arm.name == result.baseline && arm.estimate ? "baseline" : "", "", "", "", ""});
-    row.push_back(seeds_cell(arm, result.seeds.size()));
     auto const cell = [](std::optional<double> value, double unit, int digits) {
       return value ? fmt::format("{:.{}f}", *value * unit, digits) : "";
     };
-    row.push_back(cell(arm.seconds, 1, 1));
-    row.push_back(cell(arm.tokens_per_second, 1, 0));
-    row.push_back(cell(arm.memory, 1e-6, 1));
-    row.push_back(arm.tuned_words());
+    row.insert(row.end(), {seeds_cell(arm, result.seeds.size()), cell(arm.seconds, 1, 1), cell(arm.tokens_per_second, 1, 0),
+                           cell(arm.memory, 1e-6, 1), arm.tuned_words()});
     rows.push_back(std::move(row));
   }
   if (std::ranges::all_of(result.arms, [](ArmResult const& arm) { return arm.tuned.empty(); }))
@@ -139,7 +136,7 @@ std::string tex(std::string_view text) {
 std::string tex_numbers(std::string text, bool bold = false) {
   if (text.empty()) return "";
   for (auto const& [sign, word] : {Signs{"±", "\\pm"}, {"∞", "\\infty"}, {"−", "-"}, {"NaN", "\\mathrm{NaN}"}})
-    for (auto at = text.find(sign); at != text.npos; at = text.find(sign, at + word.size())) text.replace(at, sign.size(), word);
+    replace_all(text, sign, word);
   for (auto at = text.find('e'); at != text.npos; at = text.find('e', at + 1)) {
     bool const exponent = at > 0 && std::isdigit(static_cast<unsigned char>(text[at - 1])) != 0;
     if (!exponent) continue;

@@ -17,19 +17,6 @@ namespace {
 
 Job::State first_state(bool in_shard) { return in_shard ? Job::State::waiting : Job::State::other_shard; }
 
-/// The smallest and the largest value of a key of the grid; nothing if they are no numbers, or all the same.
-std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points, std::string const& key) {
-  std::vector<double> values;
-  for (auto const& point : points) {
-    auto const change = std::ranges::find(point.changes, key, &Assignment::key);
-    auto const value = change->value.kind == Yaml::NodeKind::scalar ? parse_real(change->value.text) : std::nullopt;
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  auto const [lowest, highest] = std::ranges::minmax(values);
-  return lowest < highest ? std::optional(std::pair(lowest, highest)) : std::nullopt;
-}
-
 /// The trials of an arm at a point of the grid, by seed.
 std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
   std::vector<Job const*> trials;
@@ -132,21 +119,24 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
   std::vector<std::string> sentences;
   if (!ablation.tuning) return sentences;
   auto const& points = ablation.tuning->points;
-  for (auto const& [key, unused] : points.front().changes) {
-    auto const ends = ends_of(points, key);
-    if (!ends) continue;
+  for (std::size_t key = 0; key < points.front().changes.size(); ++key) {
+    auto const values = mapped(points, [&](Arm const& point) {
+      auto const& value = point.changes[key].value;
+      return value.kind == Yaml::NodeKind::scalar ? parse_real(value.text) : std::nullopt;
+    });
+    auto const [lowest, highest] = std::ranges::minmax(values);  // a value that is no number is the lowest
+    if (!lowest || lowest == highest) continue;
     std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
-    for (std::size_t i = 0; i < tuned.chosen.size(); ++i)
-      for (auto const& change : tuned_changes(ablation, tuned, i)) {
-        if (change.key != key) continue;
-        double const value = *parse_real(change.value.text);
-        if (value == ends->first || value == ends->second)
-          arms[{value == ends->second, change.value.text}].push_back(ablation.arms[i].name);
-      }
+    for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
+      if (!tuned.chosen[i]) continue;
+      auto const point = *tuned.chosen[i];
+      if (values[point] == lowest || values[point] == highest)
+        arms[{values[point] == highest, points[point].changes[key].value.text}].push_back(ablation.arms[i].name);
+    }
     for (auto const& [end, names] : arms)
       sentences.push_back(fmt::format("the selected {} {} for {} lies on the edge: it is the {} that was tried, and a {} one may be better",
-                                      last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest",
-                                      end.first ? "larger" : "smaller"));
+                                      last_word(points.front().changes[key].key), end.second, fmt::join(names, ", "),
+                                      end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
   }
   return sentences;
 }
