@@ -137,32 +137,30 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// A row for each arm, and their totals: runs and finished ones; seconds left, of the longest; bytes of the largest, and left on disk.
+/// A row for each arm, and their totals: what is left, finished runs, bytes on disk of what is left.
 struct AblationPlan {
   TableRows rows{{"arm", "runs", "done", "s/step", "s/run"}};
-  std::size_t runs = 0, done = 0;
-  double seconds = 0, longest = 0, bytes = 0, disk = 0;
+  SweepPlan left;
+  std::size_t done = 0;
+  double disk = 0;
   Exit exit = Exit::done;  ///< exit code of an arm that failed
   bool measured = false;   ///< false: the arms were only checked, without training steps
 };
 
-std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, AblationPlan const& totals) {
-  std::size_t const left = totals.runs - totals.done;
-  SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, SweepPlan plan) {
+  plan.name = ablation.settings.ablation;
+  plan.command = command_of(options, workers);
   plan.folder = std::filesystem::current_path().string();
   plan.output = absolute_path(options.folders.output);
   plan.shards = options.shards.has_value();
-  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(left), 1, 1000)));
-  plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
+  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(plan.trials), 1, 1000)));
+  plan.share = (plan.trials + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
   if (plan.shards) {
     auto overrides = options.overrides;
     overrides.push_back(fmt::format("shard=0/{}", plan.tasks));
     plan.share = load_ablation(options.config, overrides, options.folders).trials_in_shard();  // the first has most
   }
   plan.threads = workers.threads;
-  plan.longest = totals.longest;
-  plan.seconds = totals.seconds;
-  plan.bytes = totals.bytes;
   plan.machine = processor_name();
   return slurm_script(plan);
 }
@@ -184,18 +182,18 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
     std::size_t const finished = finished_by_arm[i];
     std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
     for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
-    plan.runs += count;
+    plan.left.trials += count - finished;
     plan.done += finished;
-    auto& row = plan.rows.emplace_back(
-        TableRows::value_type{arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    plan.rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    auto& row = plan.rows.back();
     if (!costs[i]) row[3] = plan.measured ? "fails" : "cannot be trained";
     if (!costs[i] || !plan.measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
     auto const left = static_cast<double>(count - finished);
-    plan.seconds += each * left;
+    plan.left.seconds += each * left;
     plan.disk += costs[i]->disk * left;
-    plan.longest = std::max(plan.longest, each);
-    plan.bytes = std::max(plan.bytes, costs[i]->bytes);
+    plan.left.longest = std::max(plan.left.longest, each);
+    plan.left.bytes = std::max(plan.left.bytes, costs[i]->bytes);
     row[3] = fmt::format("{:.4f}", costs[i]->step);
     row[4] = fmt::format("{:.1f}", each);
   }
@@ -207,7 +205,7 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
 double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const plan = plan_of(ablation, workers);
-  return plan.exit == Exit::done && plan.measured ? plan.seconds / static_cast<double>(workers.jobs) : std::nan("");
+  return plan.exit == Exit::done ? plan.left.seconds / static_cast<double>(workers.jobs) : std::nan("");
 }
 
 Exit plan_ablation(RunOptions const& options) {
@@ -220,15 +218,15 @@ Exit plan_ablation(RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const plan = plan_of(ablation, workers);
   if (options.slurm) {
-    if (plan.exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, plan));
+    if (plan.exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, plan.left));
     return plan.exit;
   }
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
-             plan.runs, plan.done > 0 ? fmt::format(" ({} done already)", plan.done) : "", workers.jobs, workers.threads,
+             plan.left.trials + plan.done, plan.done > 0 ? fmt::format(" ({} done already)", plan.done) : "", workers.jobs, workers.threads,
              workers.threads == 1 ? "" : "s", table(plan.rows));
   if (plan.exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now), {} MB of checkpoints\n",
-               clock_time(plan.seconds / static_cast<double>(workers.jobs)), short_number(plan.disk / 1e6, 1));
+               clock_time(plan.left.seconds / static_cast<double>(workers.jobs)), short_number(plan.disk / 1e6, 1));
   else if (plan.measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else

@@ -13,6 +13,9 @@ namespace heed {
 /// trials (experiments/ablation.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
+/// The value that tuning selected for a key, else the arm's own, as it was trained; "" if it has none.
+std::string value_in(ArmResult const& arm, std::string const& key);
+
 /// Writes summary.json and summary.md of a result beside its results.csv. Returns the page for the terminal.
 std::string write_summaries(std::filesystem::path const& folder, AblationResult const& result, nlohmann::ordered_json const& environment);
 
