@@ -63,7 +63,7 @@ constexpr std::string_view between_values = " · ";
 std::string name_of(std::vector<Assignment> const& changes) {
   if (changes.size() == 1 && !is_truth(changes.front().value)) return cut_label(label_of_value(changes.front().value));
   std::string name;
-  for (auto const& [key, value] : changes) {
+  for (auto const& [key, location, value] : changes) {
     if (!name.empty()) name += between_values;
     name += (needs_key(value) ? last_word(key) + "=" : "") + label_of_value(value);
   }
@@ -77,7 +77,7 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   for (auto const& entry : node.entries) {
     if (entry.value.kind != Yaml::NodeKind::list || entry.value.items.empty())
       refuse(entry.value, section + ": " + entry.key, "a list of values");
-    axes.push_back(mapped(entry.value.items, [&](Yaml const& item) { return Assignment{entry.key, item}; }));
+    axes.push_back(mapped(entry.value.items, [&](Yaml const& item) { return Assignment{entry.key, entry.location, item}; }));
   }
   return axes;
 }
@@ -135,7 +135,7 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
 Location location_beside(Arm const& arm, Arm const& other) {
   if (arm.location.source || arm.changes.empty()) return arm.location;
-  for (auto const& [key, value] : arm.changes) {
+  for (auto const& [key, location, value] : arm.changes) {
     auto const same = std::ranges::find(other.changes, key, &Assignment::key);
     if (same == other.changes.end() || to_string(same->value.location) != to_string(value.location)) return value.location;
   }
@@ -190,7 +190,7 @@ std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const*
     std::vector<Assignment> point;
     std::string text;
     for (auto const& entry : node.entries) {
-      point.push_back({entry.key, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
+      point.push_back({entry.key, {}, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
       text += emit_line(point.back().value) + " ";
     }
     if (seen.insert(text).second) points.push_back(std::move(point));
@@ -216,7 +216,7 @@ void limit(Location const& location, std::string const& what, double count, doub
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
   if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
-  return mapped(node.entries, [](Yaml::Entry const& entry) { return Assignment{entry.key, entry.value}; });
+  return node.entries;
 }
 
 std::string full_configuration(Document base, std::vector<Assignment> const& changes) {
@@ -314,7 +314,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   };
   auto const means_so = [&](Arm const& arm) {
     if (!word) return means(base, arm, wanted);
-    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, *node}});  // its one value
+    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, {}, *node}});  // its one value
   };
   auto const those = [&](auto const& fits) {
     std::vector<std::size_t> found;

@@ -136,7 +136,7 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
     assign(one, override);  // throws if it is malformed
     auto const key = override.substr(0, override.find('='));
     std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
-    all.push_back({key, *one.root.find(key)});
+    all.push_back({key, {}, *one.root.find(key)});
   }
   for (auto const& each : all) check_named(each.value.location, each.key);
   return all;
@@ -179,7 +179,7 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
   put("paths", Yaml::scalar(paths.string()));
   Yaml section;
   section.kind = Yaml::NodeKind::map;
-  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+  section.entries = set;
   if (!set.empty()) put("set", section);
   std::erase_if(entries, [](auto const& entry) { return entry.key == "shard" && entry.value.text == "0/1"; });  // the whole
   quote_texts(file);
@@ -275,10 +275,10 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
                                                        : fs::absolute(result.base.file).lexically_normal().parent_path();
   auto const set = set_in_base(file, overrides);
   Document with_model = result.base;
-  for (auto const& [key, value] : set) assign(with_model, key, value);
+  for (auto const& each : set) assign(with_model, each.key, each.value);
   if (inherit_model(with_model, result.folders)) assign(result.base, "model", *with_model.root.find("model"));
   result.resolved = resolved(file, set, result.base, result.folders.config_folder);
-  for (auto const& [key, value] : set) assign(result.base, key, value);
+  for (auto const& each : set) assign(result.base, each.key, each.value);
   result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
     for (auto const& change : arm.changes) {

@@ -49,10 +49,7 @@ struct AblationSettings : Settings {
 };
 
 /// A key of the base and its value.
-struct Assignment {
-  std::string key;
-  Yaml value;
-};
+using Assignment = Yaml::Entry;
 
 /// An arm of the comparison: its name, and its changes to the base.
 struct Arm {
