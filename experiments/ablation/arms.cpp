@@ -174,8 +174,7 @@ Yaml drawn(Yaml const& node, std::string const& key, double share) {
   return result;
 }
 
-/// The points of `tune: {random: …, trials: n}`, always the same: values of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio
-/// 2012).
+/// The points of `tune: {random: …, trials: n}`, always the same: of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio 2012).
 std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty()) throw not_drawn(node, "KEY");
   auto const count = trials != nullptr && trials->kind == Yaml::NodeKind::scalar ? parse_integer(trials->text) : std::nullopt;

@@ -172,23 +172,24 @@ namespace {
 class SeedsByArm {
  public:
   SeedsByArm(Ablation const& ablation, std::vector<Job>& jobs)
-      : ablation_(ablation), table_(ablation.arms.size(), std::vector<Job*>(ablation.seeds.size())), in_(ablation.arms.size(), false) {
+      : ablation_(ablation), table_(ablation.arms.size(), std::vector<Job*>(ablation.seeds.size())) {
     for (Job& job : jobs) {
       auto const seed = std::ranges::find(ablation.seeds, job.seed) - ablation.seeds.begin();
       table_[job.arm][static_cast<std::size_t>(seed)] = &job;
-      in_[job.arm] = true;
     }
+    for (std::size_t arm = 0; arm < table_.size(); ++arm)
+      if (table_[arm].front() != nullptr) in_.push_back(arm);
   }
 
   bool give_out(Index at_a_time) {
     Index open = 0, in_reserve = 0;
     std::vector<Job*> spared;
     for (std::size_t seed = 0; seed < ablation_.seeds.size(); ++seed) {
-      for (std::size_t arm = 0; arm < in_.size(); ++arm) {
+      for (std::size_t arm = 0; arm < table_.size(); ++arm) {
         Job* const job = table_[arm][seed];
         if (job == nullptr) continue;
         bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
-        if (!in_[arm] || (ahead && !job->has_ended()))
+        if (!std::ranges::binary_search(in_, arm) || (ahead && !job->has_ended()))
           spared.push_back(job);
         else if (!job->has_ended()) {
           if (job->state == Job::State::spared) job->state = Job::State::waiting;
@@ -230,36 +231,31 @@ class SeedsByArm {
   }
 
   void leave_after(std::size_t seeds) {
+    if (in_.empty()) return;
     auto const& settings = ablation_.settings;
-    std::size_t const baseline = ablation_.baseline;
+    std::size_t const baseline = ablation_.baseline, others = table_.size() - 1;
     Question const question = settings.question();
     double const sign = question.better == Better::higher ? -1 : 1;
-    std::vector<std::size_t> present;
-    for (std::size_t arm = 0; arm < in_.size(); ++arm)
-      if (in_[arm]) present.push_back(arm);
-    if (present.empty()) return;
-    auto const best = *std::ranges::min_element(present, {}, [&](std::size_t arm) {
+    auto const best = *std::ranges::min_element(in_, {}, [&](std::size_t arm) {
       double const score = sign * mean(arm, seeds);
       return std::isnan(score) ? INFINITY : score;
     });
-    for (auto const arm : present) {
-      if (arm == baseline) continue;
+    bool const several = in_.size() > 1;
+    std::erase_if(in_, [&](std::size_t arm) {
+      if (arm == baseline) return false;
       auto losses = differences(arm, best, seeds);
       for (double& each : losses) each *= sign;
-      if (settings.stop_losers && arm != best &&
-          is_above(question.margin, losses, question.significance() / static_cast<double>(in_.size() - 1)))
-        in_[arm] = false;
-      if (settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
-          pairs_until_verdict(differences(arm, baseline, seeds), question, in_.size() - 1))
-        in_[arm] = false;
-    }
-    bool const others = std::ranges::any_of(present, [&](std::size_t arm) { return arm != baseline && in_[arm]; });
-    if (!others && present.size() > 1) in_[baseline] = false;
+      if (settings.stop_losers && arm != best && is_above(question.margin, losses, question.significance() / static_cast<double>(others)))
+        return true;
+      return settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
+             pairs_until_verdict(differences(arm, baseline, seeds), question, others).has_value();
+    });
+    if (several && in_ == std::vector{baseline}) in_.clear();
   }
 
   Ablation const& ablation_;
   std::vector<std::vector<Job*>> table_;  ///< [arms, seeds]; null for an arm that is not compared
-  std::vector<bool> in_;                  ///< per arm, whether it gets the next seed
+  std::vector<std::size_t> in_;           ///< arms that get the next seed, in order
 };
 
 }  // namespace
