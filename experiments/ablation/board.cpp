@@ -35,8 +35,7 @@ std::string cell(Job const& job) {
   return job.state == State::running ? share : share + (job.host.empty() ? " elsewhere" : " on " + job.host);
 }
 
-}  // namespace
-
+/// The line of counts: "attention: 12/36 runs, 4 running, 3:20 left".
 std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
   auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::other_shard) - count(State::spared);
@@ -47,6 +46,8 @@ std::string counts_of(std::string const& title, std::vector<Job> const& jobs, do
   if (left >= 0 && count(State::done) < total) line += fmt::format(", {} left", clock_time(left));
   return line;
 }
+
+}  // namespace
 
 double seconds_left(std::vector<Job> const& jobs, Index at_a_time) {
   std::map<std::size_t, std::pair<double, double>> by_arm;  // seconds and count
@@ -98,10 +99,7 @@ void Board::update(std::vector<Job> const& jobs, Job const* changed) {
   if (quiet_) return;
   erase();
   if (changed != nullptr) say(jobs, *changed);
-  if (!terminal_) return;
-  auto const page = board_page(title_, arms_, jobs, seconds_left(jobs, at_a_time_), terminal_width(), terminal_height());
-  lines_ = static_cast<std::size_t>(std::ranges::count(page, '\n'));
-  std::fputs(page.c_str(), stderr);
+  if (terminal_) show(board_page(title_, arms_, jobs, seconds_left(jobs, at_a_time_), terminal_width(), terminal_height()));
 }
 
 void Board::say(std::vector<Job> const& jobs, Job const& changed) {

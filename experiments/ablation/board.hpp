@@ -13,9 +13,6 @@ namespace heed {
 std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
                        std::size_t width, std::size_t height);
 
-/// The line of counts: "attention: 12/36 runs, 4 running, 3:20 left".
-std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left);
-
 /// Estimated seconds until all jobs are done, with `at_a_time` jobs in parallel. A job is expected to take the mean time of its arm's
 /// finished jobs, else of all finished jobs; a running job beyond 5 % of its steps is extrapolated. Negative if no time is known.
 double seconds_left(std::vector<Job> const& jobs, Index at_a_time);
