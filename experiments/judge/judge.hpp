@@ -7,7 +7,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "experiments/data/files.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/report/material.hpp"
@@ -52,12 +51,10 @@ Judgement judgement_of(AblationResult const& result, ArmResult const& candidate)
 
 // ---------------------------------------------------------------- tables of other programs' runs
 
-/// Runs of other programs.
-struct RunsTable {
-  std::string metric, task;     ///< task: "" without a column `task`
-  std::vector<ArmResult> arms;  ///< in order of appearance: their names, values, and histories of the metric (without steps: at step 0)
-  std::vector<Index> seeds;     ///< in order of appearance, in which pairs are looked at
-  std::vector<HashedFile> read;
+/// Runs of other programs: metric, files, and in order of appearance seeds, in which pairs are looked at, and arms with their names, values
+/// and histories of the metric (without steps: at step 0).
+struct RunsTable : Material {
+  std::string task;                  ///< "" without a column `task`
   std::vector<std::string> remarks;  ///< what was read how, and what is not paired
 };
 
