@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "experiments/ablation/claim.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 
@@ -98,11 +98,7 @@ std::vector<double> statistics_of(Criterion const& criterion, AblationResult con
   if (criterion.over_key()) return trends_by_seed(criterion, result);
   auto const& values = arm_of(result, criterion.arm).values;
   if (criterion.from.empty()) return mapped(values, &BySeed::value_type::second);
-  auto const& others = arm_of(result, criterion.from).values;
-  std::vector<double> differences;
-  for (auto const& [seed, value] : values)
-    if (auto const other = others.find(seed); other != others.end()) differences.push_back(value - other->second);
-  return differences;
+  return paired_differences(values, arm_of(result, criterion.from).values);
 }
 
 /// Wilson's interval of a share of n.

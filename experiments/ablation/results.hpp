@@ -19,6 +19,9 @@ std::string value_in(ArmResult const& arm, std::string const& key);
 /// Writes summary.json and summary.md of a result beside its results.csv. Returns the page for the terminal.
 std::string write_summaries(std::filesystem::path const& folder, AblationResult const& result, nlohmann::ordered_json const& environment);
 
+/// values − others over the seeds, or folds, that both have, in order.
+std::vector<double> paired_differences(BySeed const& values, BySeed const& others);
+
 /// Adds the difference of every arm to the baseline: what evidence says of it, else the sign-flip test.
 void compare_with_baseline(AblationResult& result, Question const& question, bool by_evidence);
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/ablation/results.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/report/parts.hpp"
@@ -134,11 +135,10 @@ std::string with_interval(Estimate const& found) {
 
 /// By how much an arm is worse than another in each seed in which both have a finite value.
 std::vector<double> worse_by(Material const& material, ArmResult const& arm, ArmResult const& other) {
-  double const sign = material.better == "higher" ? -1 : 1;
-  std::vector<double> found;
-  for (auto const& [seed, value] : arm.values)
-    if (auto const pair = other.values.find(seed); pair != other.values.end() && std::isfinite(value) && std::isfinite(pair->second))
-      found.push_back(sign * (value - pair->second));
+  auto found = paired_differences(arm.values, other.values);
+  std::erase_if(found, [](double by) { return !std::isfinite(by); });
+  if (material.better == "higher")
+    for (double& by : found) by = -by;
   return found;
 }
 
