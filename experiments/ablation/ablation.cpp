@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/ablation/board.hpp"
 #include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/jobs.hpp"

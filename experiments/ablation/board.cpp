@@ -1,5 +1,3 @@
-#include "experiments/ablation/board.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
