@@ -190,7 +190,7 @@ std::optional<std::string> warning_of_mixture(Trials const& trials) {
   TrialsRead read;
   for (auto const* const jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs)
-      if (job.state == State::done) read.add(job.experiment);
+      if (job.state == State::done) read.add(job.experiment, files_read_in(job.folder()), job.experiment.settings.name);
   auto const differences = read.differences();
   if (differences.empty()) return std::nullopt;
   return fmt::format("the trials have read different contents of a file, and are not compared: {} (--fresh begins anew)", differences);
