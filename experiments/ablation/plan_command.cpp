@@ -100,16 +100,6 @@ std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage,
   return std::nullopt;
 }
 
-/// Number of finished trials per arm, tuning included.
-std::vector<std::size_t> finished_trials(Ablation const& ablation) {
-  std::vector<std::size_t> finished(ablation.arms.size());
-  AblationTrials trials;
-  trials.look(ablation);
-  for (Job const& job : trials.tuned.jobs) finished[job.arm / ablation.tuning->points.size()] += job.state == Job::State::done ? 1 : 0;
-  for (Job const& job : trials.jobs) finished[job.arm] += job.state == Job::State::done ? 1 : 0;
-  return finished;
-}
-
 /// A sentence on the power of so many paired seeds for so many arms beside the baseline: the smallest p, and the detectable difference.
 std::string power_of(std::size_t seeds, std::size_t arms) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
@@ -220,21 +210,24 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
     plan.measured = stage == Stage::measure;
     for (auto const& arm : ablation.arms) costs.push_back(probe(ablation, arm, stage, static_cast<int>(workers.threads), plan.exit));
   }
-  auto const finished_by_arm = finished_trials(ablation);
+  std::vector<std::size_t> done(ablation.arms.size());
+  AblationTrials trials;
+  trials.look(ablation);
+  for (Job const& job : trials.tuned.jobs) done[job.arm / ablation.tuning->points.size()] += job.state == Job::State::done ? 1 : 0;
+  for (Job const& job : trials.jobs) done[job.arm] += job.state == Job::State::done ? 1 : 0;
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    std::size_t const finished = finished_by_arm[i];
     std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
     for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
-    plan.left.trials += count - finished;
-    plan.done += finished;
-    plan.rows.push_back({arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    plan.left.trials += count - done[i];
+    plan.done += done[i];
+    plan.rows.push_back({arm.name, fmt::format("{}", count), done[i] > 0 ? fmt::format("{}", done[i]) : "", "", ""});
     auto& row = plan.rows.back();
     if (!costs[i]) row[3] = plan.measured ? "fails" : "cannot be trained";
     if (!costs[i] || !plan.measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
-    auto const left = static_cast<double>(count - finished);
+    auto const left = static_cast<double>(count - done[i]);
     plan.left.seconds += each * left;
     plan.disk += costs[i]->disk * left;
     plan.left.longest = std::max(plan.left.longest, each);
