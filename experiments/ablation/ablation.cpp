@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/ablation/board.hpp"
 #include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/child.hpp"
 #include "experiments/ablation/jobs.hpp"
@@ -118,12 +117,10 @@ class Runner {
 
   bool work(std::vector<Job>& jobs, std::string const& title, std::vector<std::string> const& names) {
     Board board(title, names, workers_.jobs, options_.quiet);
-    bool const whole = run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) {
+    return run_jobs(jobs, ablation_.settings, workers_, [&](std::vector<Job> const& all, Job const* changed) {
       board.update(all, changed);
       if (changed != nullptr && changed->state == Job::State::done) writer_->something_ended();
     });
-    board.finish();
-    return whole;
   }
 
   Exit stopped() const {

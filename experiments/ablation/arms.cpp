@@ -11,6 +11,7 @@
 #include "autograd/random.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/report/grid.hpp"
 #include "nn/files/sha256.hpp"
@@ -62,7 +63,7 @@ constexpr std::string_view between_values = " · ";
 std::string name_of(std::vector<Assignment> const& changes) {
   if (changes.size() == 1 && !is_truth(changes.front().value)) return cut_label(label_of_value(changes.front().value));
   std::string name;
-  for (auto const& [key, value] : changes) {
+  for (auto const& [key, location, value] : changes) {
     if (!name.empty()) name += between_values;
     name += (needs_key(value) ? last_word(key) + "=" : "") + label_of_value(value);
   }
@@ -76,7 +77,7 @@ std::vector<std::vector<Assignment>> axes_of(Yaml const& node, std::string const
   for (auto const& entry : node.entries) {
     if (entry.value.kind != Yaml::NodeKind::list || entry.value.items.empty())
       refuse(entry.value, section + ": " + entry.key, "a list of values");
-    axes.push_back(mapped(entry.value.items, [&](Yaml const& item) { return Assignment{entry.key, item}; }));
+    axes.push_back(mapped(entry.value.items, [&](Yaml const& item) { return Assignment{entry.key, entry.location, item}; }));
   }
   return axes;
 }
@@ -134,7 +135,7 @@ bool means(Document const& base, Arm const& arm, std::vector<Assignment> const& 
 /// Where an arm was written: at its own name, else at the first value that the other does not share.
 Location location_beside(Arm const& arm, Arm const& other) {
   if (arm.location.source || arm.changes.empty()) return arm.location;
-  for (auto const& [key, value] : arm.changes) {
+  for (auto const& [key, location, value] : arm.changes) {
     auto const same = std::ranges::find(other.changes, key, &Assignment::key);
     if (same == other.changes.end() || to_string(same->value.location) != to_string(value.location)) return value.location;
   }
@@ -173,8 +174,7 @@ Yaml drawn(Yaml const& node, std::string const& key, double share) {
   return result;
 }
 
-/// The points of `tune: {random: …, trials: n}`, always the same: values of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio
-/// 2012).
+/// The points of `tune: {random: …, trials: n}`, always the same: of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio 2012).
 std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty()) throw not_drawn(node, "KEY");
   auto const count = trials != nullptr && trials->kind == Yaml::NodeKind::scalar ? parse_integer(trials->text) : std::nullopt;
@@ -189,7 +189,7 @@ std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const*
     std::vector<Assignment> point;
     std::string text;
     for (auto const& entry : node.entries) {
-      point.push_back({entry.key, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
+      point.push_back({entry.key, {}, drawn(entry.value, entry.key, Stream(0, "random search").child(entry.key).uniform(draw))});
       text += emit_line(point.back().value) + " ";
     }
     if (seen.insert(text).second) points.push_back(std::move(point));
@@ -205,7 +205,7 @@ Yaml const* value_at(Document const& document, std::string const& key) {
 }
 
 std::string folder_label(std::string name) {
-  for (std::size_t at = 0; (at = name.find(between_values, at)) != name.npos; ++at) name.replace(at, between_values.size(), ",");
+  replace_all(name, between_values, ",");
   return name;
 }
 
@@ -215,7 +215,7 @@ void limit(Location const& location, std::string const& what, double count, doub
 
 std::vector<Assignment> assignments_of(Yaml const& node, std::string const& section) {
   if (node.kind != Yaml::NodeKind::map) refuse(node, section, "keys of the base with their values");
-  return mapped(node.entries, [](Yaml::Entry const& entry) { return Assignment{entry.key, entry.value}; });
+  return node.entries;
 }
 
 std::string full_configuration(Document base, std::vector<Assignment> const& changes) {
@@ -226,27 +226,20 @@ std::string full_configuration(Document base, std::vector<Assignment> const& cha
   return emit(settings);
 }
 
-void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning) {
-  auto const hash_of = [&](std::vector<Assignment> const& changes) { return sha256(full_configuration(base, changes)); };
-  std::map<std::string, Arm const*> found;
+void check_distinct(Document const& base, std::vector<Arm> const& arms, std::vector<Arm> const& points) {
+  std::map<std::string, std::pair<Arm const*, Arm const*>> found;
   for (auto const& arm : arms) {
-    auto const [same, fresh] = found.emplace(hash_of(arm.changes), &arm);
-    if (!fresh) refuse_twins(*same->second, arm, fmt::format("the arms '{}' and '{}' are one configuration", same->second->name, arm.name));
-  }
-  if (!tuning) return;
-  std::map<std::string, std::pair<Arm const*, Arm const*>> tuned;
-  for (auto const& arm : arms) {
-    for (auto const& point : tuning->points) {
-      auto const [same, fresh] = tuned.emplace(hash_of(joined_changes(arm.changes, point.changes)), std::pair(&arm, &point));
+    for (auto const& point : points) {
+      auto const hash = sha256(full_configuration(base, joined_changes(arm.changes, point.changes)));
+      auto const [same, fresh] = found.emplace(hash, std::pair(&arm, &point));
       if (fresh) continue;
       auto const [other, other_point] = same->second;
       if (other == &arm)
         refuse_twins(*other_point, point,
                      fmt::format("tune: the points '{}' and '{}' are one configuration", other_point->name, point.name));
-      refuse_twins(*other, arm,
-                   fmt::format("the arms '{}' and '{}' are one configuration at the point '{}' of tune's grid, which sets what "
-                               "they differ in",
-                               other->name, arm.name, point.name));
+      auto const there =
+          point.changes.empty() ? "" : fmt::format(" at the point '{}' of tune's grid, which sets what they differ in", point.name);
+      refuse_twins(*other, arm, fmt::format("the arms '{}' and '{}' are one configuration{}", other->name, arm.name, there));
     }
   }
 }
@@ -320,7 +313,7 @@ std::size_t baseline_of(Document const& file, Document const& base, std::vector<
   };
   auto const means_so = [&](Arm const& arm) {
     if (!word) return means(base, arm, wanted);
-    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, *node}});  // its one value
+    return arm.changes.size() == 1 && means(base, arm, {{arm.changes.front().key, {}, *node}});  // its one value
   };
   auto const those = [&](auto const& fits) {
     std::vector<std::size_t> found;

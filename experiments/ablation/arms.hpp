@@ -29,8 +29,8 @@ std::vector<Arm> arms_of(Document const& file, Document const& base);
 std::size_t baseline_of(Document const& file, Document const& base, std::vector<Arm> const& arms);
 
 /// Refuses two arms, or two points of the tuning grid, with the same configuration, giving both locations; and two arms that become the
-/// same because the grid overrides the keys in which they differ. Fills each configuration once.
-void check_distinct(Document const& base, std::vector<Arm> const& arms, std::optional<Tuning> const& tuning);
+/// same because the grid overrides the keys in which they differ. One point without changes: arms alone. Fills each configuration once.
+void check_distinct(Document const& base, std::vector<Arm> const& arms, std::vector<Arm> const& points);
 
 /// The first seed of `tune:`: larger than any that `seeds:` counts to, so that adding seeds does not change what is chosen.
 constexpr Index first_tuning_seed = 10'001;

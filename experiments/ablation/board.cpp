@@ -1,11 +1,11 @@
-#include "experiments/ablation/board.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <sstream>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -33,8 +33,7 @@ std::string cell(Job const& job) {
   return job.state == State::running ? share : share + (job.host.empty() ? " elsewhere" : " on " + job.host);
 }
 
-}  // namespace
-
+/// The line of counts: "attention: 12/36 runs, 4 running, 3:20 left".
 std::string counts_of(std::string const& title, std::vector<Job> const& jobs, double left) {
   auto const count = [&](State state) { return std::ranges::count(jobs, state, &Job::state); };
   auto const total = static_cast<std::ptrdiff_t>(jobs.size()) - count(State::other_shard) - count(State::spared);
@@ -45,6 +44,8 @@ std::string counts_of(std::string const& title, std::vector<Job> const& jobs, do
   if (left >= 0 && count(State::done) < total) line += fmt::format(", {} left", clock_time(left));
   return line;
 }
+
+}  // namespace
 
 double seconds_left(std::vector<Job> const& jobs, Index at_a_time) {
   std::map<std::size_t, std::pair<double, double>> by_arm;  // seconds and count
@@ -82,10 +83,8 @@ std::string board_page(std::string const& title, std::vector<std::string> const&
   }
   auto const page = line + "\n" + table(rows);
   std::size_t widest = 0, lines = 0;
-  for (std::size_t i = 0, end = 0; i < page.size(); i = end + 1, ++lines) {
-    end = page.find('\n', i);
-    widest = std::max(widest, columns(std::string_view(page).substr(i, end - i)));
-  }
+  std::istringstream in(page);
+  for (std::string each; std::getline(in, each); ++lines) widest = std::max(widest, columns(each));
   return widest < width && lines < height ? page : cut(line, width > 0 ? width - 1 : 0) + "\n";
 }
 
@@ -98,10 +97,7 @@ void Board::update(std::vector<Job> const& jobs, Job const* changed) {
   if (quiet_) return;
   erase();
   if (changed != nullptr) say(jobs, *changed);
-  if (!terminal_) return;
-  auto const page = board_page(title_, arms_, jobs, seconds_left(jobs, at_a_time_), terminal_width(), terminal_height());
-  lines_ = static_cast<std::size_t>(std::ranges::count(page, '\n'));
-  std::fputs(page.c_str(), stderr);
+  if (terminal_) show(board_page(title_, arms_, jobs, seconds_left(jobs, at_a_time_), terminal_width(), terminal_height()));
 }
 
 void Board::say(std::vector<Job> const& jobs, Job const& changed) {
@@ -150,54 +146,24 @@ fs::path ablation_at(fs::path const& folder, Folders const& folders) {
       "watch", fmt::format("'{}' is no ablation's folder, nor is there one of this name in {}", folder.string(), folders.output.string()));
 }
 
-/// The trials of an ablation's current stage: tuning, until all its trials have ended, then the comparison.
-class Sweep {
- public:
-  explicit Sweep(Ablation ablation) : ablation_(std::move(ablation)) { trials_.tuned = tuning_trials(ablation_); }
-
-  void look() { trials_.look(ablation_); }
-  std::vector<Job> const& jobs() const { return is_tuning() ? trials_.tuned.jobs : trials_.jobs; }
-  std::string title() const { return ablation_.settings.ablation + (is_tuning() ? ", tuning" : ""); }
-  std::vector<std::string> names() const { return is_tuning() ? trials_.tuned.names : names_of(ablation_.arms); }
-  bool is_over() const { return !is_tuning() && std::ranges::all_of(trials_.jobs, &Job::is_settled); }
-  bool has_failures() const { return any_failed(trials_.jobs) || any_failed(trials_.tuned.jobs); }
-  double left() const {
-    auto const working = std::ranges::count(jobs(), State::elsewhere, &Job::state);
-    return working == 0 ? -1 : seconds_left(jobs(), working);
-  }
-
- private:
-  bool is_tuning() const { return !std::ranges::all_of(trials_.tuned.jobs, &Job::is_settled); }
-
-  Ablation ablation_;
-  AblationTrials trials_;
-};
-
-/// A host: the number of trials it trains, and seconds since the last row of the one that has written none for longest; nothing before
-/// their first rows. Clocks of machines may differ: negative if the last row comes from this machine's future.
-struct Host {
-  std::size_t trials = 0;
-  std::optional<double> silent;
-};
-
+/// The hosts that train, each with its trials and the age of the last row of the one that has written none for longest.
 std::string text_of_hosts(std::vector<Job> const& jobs) {
-  std::map<std::string, Host> hosts;
+  std::map<std::string, std::pair<std::size_t, std::optional<double>>> hosts;  // trials; seconds, nothing before their first rows
   for (Job const& job : jobs) {
     if (job.state != State::elsewhere) continue;
-    Host& host = hosts[job.host];
-    ++host.trials;
+    auto& [trials, age] = hosts[job.host];
+    ++trials;
     std::error_code none;
     auto const row = fs::last_write_time(job.folder() / "metrics.jsonl", none);
     if (none) continue;
     double const silent = std::chrono::duration<double>(fs::file_time_type::clock::now() - row).count();
-    host.silent = std::max(host.silent.value_or(silent), silent);
+    age = std::max(age.value_or(silent), silent);
   }
   TableRows rows{{"host", "trials", "last row"}};
   for (auto const& [name, host] : hosts) {
-    std::string const last = !host.silent       ? "none yet"
-                             : *host.silent < 0 ? "unknown: the clocks differ"
-                                                : clock_time(*host.silent) + " ago";
-    rows.push_back({name, fmt::format("{}", host.trials), last});
+    auto const& [trials, age] = host;
+    auto const last = !age ? "none yet" : *age < 0 ? "unknown: the clocks differ" : clock_time(*age) + " ago";
+    rows.push_back({name, fmt::format("{}", trials), last});
   }
   return rows.size() == 1 ? "\nnobody is training now: heed run on the ablation's file goes on\n" : "\n" + table(rows);
 }
@@ -206,20 +172,27 @@ std::string text_of_hosts(std::vector<Job> const& jobs) {
 
 Exit watch_ablation(WatchOptions const& options) {
   fs::path const folder = ablation_at(options.folder, options.folders);
-  Sweep sweep(ablation_in(folder, {}, options.folders));
+  Ablation const ablation = ablation_in(folder, {}, options.folders);
   note_signals();
-  Board board(sweep.title(), sweep.names(), 1, options.once);
+  Board board("", {}, 1, options.once);
+  AblationTrials trials;
   int idle = 0;  // looks in a row at which nobody trained
   while (true) {
-    sweep.look();
-    idle = std::ranges::count(sweep.jobs(), State::elsewhere, &Job::state) == 0 ? idle + 1 : 0;
-    auto const text = board_page(sweep.title(), sweep.names(), sweep.jobs(), sweep.left(), options.once ? 1000 : terminal_width(),
+    trials.look(ablation);
+    auto const& [tuned, comparison] = trials;
+    bool const tunes = !std::ranges::all_of(tuned.jobs, &Job::is_settled);
+    auto const& jobs = tunes ? tuned.jobs : comparison;
+    bool const over = std::ranges::all_of(jobs, &Job::is_settled);
+    auto const working = std::ranges::count(jobs, State::elsewhere, &Job::state);
+    idle = working == 0 ? idle + 1 : 0;
+    auto const text = board_page(ablation.settings.ablation + (tunes ? ", tuning" : ""), tunes ? tuned.names : names_of(ablation.arms),
+                                 jobs, working == 0 ? -1 : seconds_left(jobs, working), options.once ? 1000 : terminal_width(),
                                  options.once ? 10'000 : terminal_height()) +
-                      (sweep.is_over() ? "" : text_of_hosts(sweep.jobs())) + timed_out_trials(folder);
-    if (options.once || sweep.is_over() || (idle > 1 && !(on_terminal() && isatty(STDOUT_FILENO)))) {
+                      (over ? "" : text_of_hosts(jobs)) + timed_out_trials(folder);
+    if (options.once || over || (idle > 1 && !(on_terminal() && isatty(STDOUT_FILENO)))) {
       board.finish();
       fmt::print("{}", text);
-      return sweep.has_failures() ? Exit::failed : Exit::done;
+      return any_failed(comparison) || any_failed(tuned.jobs) ? Exit::failed : Exit::done;
     }
     board.show(text);
     for (Index tenth = 0; tenth < 10 * options.every; ++tenth) {

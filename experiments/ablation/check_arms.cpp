@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "experiments/ablation/tuning.hpp"
-#include "experiments/folder/folder.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"
@@ -26,24 +25,10 @@ std::string section_of(LoadedExperiment const& trial, std::string const& of) {
   return section == nullptr ? "" : emit_line(*section);
 }
 
-/// Calls f; appends words to the message of what it throws.
-template <class F>
-void with_error_suffix(std::string const& words, F f) {
-  try {
-    f();
-  } catch (ConfigError const& error) {
-    throw ConfigError(error.what() + words);
-  } catch (FileError const& error) {
-    throw FileError(error.what() + words);
-  } catch (Error const& error) {
-    throw Error(error.what() + words);
-  }
-}
-
 /// Adds the files that started trials have read. Returns whether all are finished: for a tuned arm, at one point for each seed.
 bool add_begun(Ablation const& ablation, TrialsRead& read) {
   auto const add = [&](LoadedExperiment const& trial) {
-    read.add(trial);
+    read.add(trial, files_read_in(folder_of(trial)), trial.settings.name);
     return is_finished(folder_of(trial), trial.settings);
   };
   bool all = true;
@@ -67,8 +52,6 @@ void refuse_mixture(Ablation const& ablation, TrialsRead const& read) {
 
 }  // namespace
 
-void TrialsRead::add(LoadedExperiment const& trial) { add(trial, files_read_in(folder_of(trial)), trial.settings.name); }
-
 void TrialsRead::add(LoadedExperiment const& trial, ReadFiles const& read, std::string const& by) {
   for (auto const& [of, file] : read) {
     hold(section_of(trial, of) + "\n" + of, {of, file, by});
@@ -84,14 +67,14 @@ void TrialsRead::hold(std::string const& key, ReadFile const& seen) {
 }
 
 bool TrialsRead::hold_against_files() {
-  auto const files = seen_;
   bool all = true;
-  for (auto const& [key, seen] : files) {
+  for (auto const& [key, seen] : seen_) {
     auto const& file = seen.file.file;
     if (key != file) continue;
-    bool const there = is_file(file);
-    all = all && there;
-    if (there) hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
+    if (is_file(file))
+      hold(key, {seen.of, {file, sha256_of_file(file)}, "now"});
+    else
+      all = false;
   }
   return all;
 }
@@ -120,13 +103,20 @@ std::vector<std::string> check_arms(Ablation const& ablation, bool quiet, bool f
     auto const trial = tuning ? tuning_trial(ablation, arm, tuning->points.front(), tuning->seeds.front())
                               : trial_of(ablation, arm.name, arm.changes, ablation.seeds.front());
     if (known && has_checkpoint(folder_of(trial))) continue;
-    with_error_suffix(fmt::format(" (arm '{}')", arm.name), [&] {
+    auto const of_arm = fmt::format(" (arm '{}')", arm.name);
+    try {
       Trainer trainer(trial, quiet);
       check_arm(ablation, arm, trainer);
       read.add(trial, trainer.files_read(), "now");
       auto const remark = trainer.remark();
       if (remark && std::ranges::find(remarks, *remark) == remarks.end()) remarks.push_back(*remark);
-    });
+    } catch (ConfigError const& error) {
+      throw ConfigError(error.what() + of_arm);
+    } catch (FileError const& error) {
+      throw FileError(error.what() + of_arm);
+    } catch (Error const& error) {
+      throw Error(error.what() + of_arm);
+    }
   }
   refuse_mixture(ablation, read);
   return remarks;

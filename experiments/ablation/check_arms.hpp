@@ -13,9 +13,7 @@ class Trainer;
 /// The files that trials have read: to be compared, those with the same file, or section `data` (`init`), must have read the same content.
 class TrialsRead {
  public:
-  /// Adds the files that the trial's folder lists; none if the trial was not begun, or its folder is damaged.
-  void add(LoadedExperiment const& trial);
-  /// Adds what a trial reads. `by`: who reads it, in words.
+  /// Adds what a trial reads, or has read (files_read_in()). `by`: who reads it, in words.
   void add(LoadedExperiment const& trial, ReadFiles const& read, std::string const& by);
   /// Holds it against the files as they are now. Whether all are still where they were read. Throws FileError for one that cannot be read.
   bool hold_against_files();

@@ -50,11 +50,11 @@ void close_files() {
 #endif
 
 /// A child process that ends with the exit code f returns. Throws Error if none can be started.
-pid_t start_child(std::function<int()> const& f) {
+pid_t start_child(std::function<Exit()> const& f) {
   std::fflush(nullptr);
   pid_t const child = ::fork();
   if (child < 0) throw Error(fmt::format("no process can be started: {}", std::strerror(errno)));
-  if (child == 0) ::_exit(f());
+  if (child == 0) ::_exit(static_cast<int>(f()));
   return child;
 }
 
@@ -70,19 +70,20 @@ void redirect(fs::path const& log) {
 
 /// Trains the experiment in its folder, which it locks, and records a failure there. Returns the exit code; zero also if another process
 /// has finished the trial, or recorded its failure, in the meantime.
-int run_child(LoadedExperiment& experiment, fs::path const& folder, int threads) {
+Exit run_child(LoadedExperiment& experiment, int threads) {
+  fs::path const folder = folder_of(experiment);
   std::error_code ignored;
   fs::create_directories(folder, ignored);
   redirect(folder / "log.txt");
   auto const lock = FolderLock::attempt(folder);
   if (!lock) return Trial::elsewhere;
-  if (is_finished(folder, experiment.settings) || failure_of(folder)) return static_cast<int>(Exit::done);
+  if (is_finished(folder, experiment.settings) || failure_of(folder)) return Exit::done;
   set_threads(threads);
-  auto const code = static_cast<int>(guarded([&] { return train(experiment, false, *lock); }));
+  auto const code = guarded([&] { return train(experiment, false, *lock); });
   std::fflush(nullptr);
-  if (code != static_cast<int>(Exit::done) && code != static_cast<int>(Exit::interrupted))
+  if (code != Exit::done && code != Exit::interrupted)
     guarded([&] {
-      record_failure(folder, code);
+      record_failure(folder, static_cast<int>(code));
       return Exit::done;
     });
   return code;
@@ -96,8 +97,7 @@ constexpr std::chrono::seconds last_tables_wait{3};  // with the last tables of 
   get_signal_when_parent_ends(SIGKILL);
   ::signal(SIGINT, SIG_IGN);
   close_files();
-  int const nowhere = ::open("/dev/null", O_RDWR);
-  for (int const stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nowhere, stream);
+  redirect("/dev/null");
   guarded([&] {
     write();
     return Exit::done;
@@ -112,7 +112,7 @@ Exit in_child(std::string const& what, std::function<Exit()> const& f) {
     get_signal_when_parent_ends(SIGKILL);
     auto const code = guarded(f);
     std::fflush(nullptr);
-    return static_cast<int>(code);
+    return code;
   });
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
@@ -124,13 +124,7 @@ Trial::Trial(LoadedExperiment& experiment, int threads) {
   process_ = start_child([&, parent = ::getpid()] {
     get_signal_when_parent_ends(SIGTERM);
     close_files();
-    int code = static_cast<int>(Exit::interrupted);
-    if (::getppid() != parent) return code;
-    auto const failure = guarded([&] {
-      code = run_child(experiment, folder_of(experiment), threads);
-      return Exit::done;
-    });
-    return failure == Exit::done ? code : static_cast<int>(failure);
+    return ::getppid() != parent ? Exit::interrupted : guarded([&] { return run_child(experiment, threads); });
   });
 }
 

@@ -22,16 +22,13 @@ Exit in_child(std::string const& what, std::function<Exit()> const& f);
 class Trial {
  public:
   /// The exit code of a child whose folder another process holds.
-  static constexpr int elsewhere = 75;
+  static constexpr Exit elsewhere{75};
 
   /// Starts the child. Must be called before this process has computed anything on threads. Throws Error if no process can be started.
   Trial(LoadedExperiment& experiment, int threads);
-  Trial(Trial&& other) noexcept : process_(std::exchange(other.process_, -1)) {}
-  Trial& operator=(Trial&& other) noexcept {
-    std::swap(process_, other.process_);
-    return *this;
-  }
   ~Trial();
+  Trial(Trial const&) = delete;
+  Trial& operator=(Trial const&) = delete;
 
   /// The child's exit code once it has ended, or 128 + the signal that killed it; nothing while it runs.
   std::optional<int> ended();

@@ -176,7 +176,6 @@ std::vector<std::string> registrations_in(std::filesystem::path const& folder) {
 }
 
 std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder) {
-  if (!claim.given()) return {};
   std::vector<std::string> sentences{fmt::format("claim: {} ({}): {}{}", claim.says, claim.source, name(finding.verdict),
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};
   for (std::size_t i = 0; i < finding.criteria.size(); ++i) {

@@ -102,7 +102,7 @@ void register_claim(Ablation const& ablation);
 /// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial", "amended … after 5 trials".
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);
 
-/// The verdict, its criteria and its registrations as sentences; none without a claim.
+/// The verdict, its criteria and its registrations as sentences.
 std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding const& finding, std::filesystem::path const& folder);
 
 }  // namespace heed

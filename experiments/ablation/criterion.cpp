@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "experiments/ablation/claim.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 
@@ -38,11 +38,16 @@ double trend_of(std::string const& kind, std::vector<double> x, std::vector<doub
   return std::ranges::all_of(y, [](double value) { return std::isfinite(value); }) ? fit_line(x, y).slope : std::nan("");
 }
 
-/// Whether a text has the value that a condition "name=value" of `where` wants, as text or as a number.
-bool meets(std::string const& text, std::string const& condition) {
-  auto const wanted = condition.substr(condition.find('=') + 1);
-  auto const number = parse_real(wanted);
-  return text == wanted || (number && parse_real(text) == number);
+/// Whether what `text_of` finds for a name (null: nothing) has the value that each condition "name=value" wants, as text or as a number.
+template <class TextOf>
+bool meets(std::vector<std::string> const& where, TextOf const& text_of) {
+  return std::ranges::all_of(where, [&](std::string const& condition) {
+    auto const equals = condition.find('=');
+    auto const wanted = condition.substr(equals + 1);
+    std::string const* const text = text_of(condition.substr(0, equals));
+    auto const number = parse_real(wanted);
+    return text && (*text == wanted || (number && parse_real(*text) == number));
+  });
 }
 
 /// The value of a varied key, named by its last word or whole, in an arm; null: the arm does not have it.
@@ -62,11 +67,7 @@ double number_of(ArmResult const& arm, std::string const& key) {
 std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
   std::vector<ArmResult const*> arms;
   for (auto const& arm : result.arms)
-    if (std::ranges::all_of(criterion.where, [&](std::string const& condition) {
-          auto const* const text = value_of(arm, condition.substr(0, condition.find('=')));
-          return text && meets(*text, condition);
-        }))
-      arms.push_back(&arm);
+    if (meets(criterion.where, [&](std::string const& key) { return value_of(arm, key); })) arms.push_back(&arm);
   if (arms.empty()) throw Error(fmt::format("claim.criteria: no arm has {}", fmt::join(criterion.where, ", ")));
   bool const best = criterion.kind == "best_exponent";
   double const sign = result.better == "lower" ? 1 : -1;
@@ -77,11 +78,11 @@ std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult co
     for (auto const* const arm : arms) {
       auto const value = arm->values.find(seed);
       if (value == arm->values.end()) break;
-      double const key = number_of(*arm, criterion.key), loss = sign * value->second;
-      x.push_back(key), y.push_back(value->second);
+      x.push_back(number_of(*arm, criterion.key)), y.push_back(value->second);
       if (!best) continue;
-      auto const [at_key, first] = chosen.try_emplace(key, loss, number_of(*arm, criterion.best));
-      if (!first && loss < at_key->second.first) at_key->second = {loss, number_of(*arm, criterion.best)};
+      std::pair const candidate{sign * value->second, number_of(*arm, criterion.best)};
+      auto const [at_key, first] = chosen.try_emplace(x.back(), candidate);
+      if (!first && candidate.first < at_key->second.first) at_key->second = candidate;
     }
     if (x.size() != arms.size()) continue;
     if (best) {
@@ -97,11 +98,7 @@ std::vector<double> statistics_of(Criterion const& criterion, AblationResult con
   if (criterion.over_key()) return trends_by_seed(criterion, result);
   auto const& values = arm_of(result, criterion.arm).values;
   if (criterion.from.empty()) return mapped(values, &BySeed::value_type::second);
-  auto const& others = arm_of(result, criterion.from).values;
-  std::vector<double> differences;
-  for (auto const& [seed, value] : values)
-    if (auto const other = others.find(seed); other != others.end()) differences.push_back(value - other->second);
-  return differences;
+  return paired_differences(values, arm_of(result, criterion.from).values);
 }
 
 /// Wilson's interval of a share of n.
@@ -159,8 +156,7 @@ CriterionFinding share_of(Criterion const& criterion, std::vector<double> const&
 std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> const& lines) {
   std::vector<CsvLine> rows;
   std::ranges::copy_if(lines, std::back_inserter(rows), [&](CsvLine const& line) {
-    return std::ranges::all_of(
-        criterion.where, [&](std::string const& condition) { return meets(line[condition.substr(0, condition.find('='))], condition); });
+    return meets(criterion.where, [&](std::string const& column) { return &line[column]; });
   });
   if (rows.empty() || (criterion.kind == "value" && rows.size() != 1))
     throw Error(fmt::format("claim.criteria: {} rows of results.csv have {}", rows.size(), fmt::join(criterion.where, ", ")));

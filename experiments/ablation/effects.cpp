@@ -1,5 +1,3 @@
-#include "experiments/ablation/effects.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "experiments/ablation/results.hpp"
 #include "experiments/config/scalar.hpp"
 
 namespace heed {
@@ -120,12 +119,6 @@ std::string in_words(Grid const& grid, std::vector<LevelContrast> const& steps, 
                      grid.factors[second.factor].labels[second.from], c.p, c.seeds);
 }
 
-/// A difference of bounded values is at most as large as their range, a difference of differences twice that.
-void keep_within(Bounds const& bounds, double times, std::optional<Interval>& interval) {
-  double const most = times * (bounds.max - bounds.min);
-  if (interval) interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
-}
-
 /// The arms that differ in one key alone: its value and theirs.
 using ArmsOfKey = std::vector<std::pair<double, BySeed const*>>;
 
@@ -204,7 +197,10 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
     if (std::isnan(effect.comparison.mean)) continue;
     effect.comparison = comparisons[next];
     auto const& steps = determined[next++];
-    keep_within(question.bounds, static_cast<double>(steps.size()), effect.comparison.interval);
+    // A difference of bounded values is at most as large as their range, a difference of differences twice that.
+    double const most = static_cast<double>(steps.size()) * (question.bounds.max - question.bounds.min);
+    if (auto& interval = effect.comparison.interval)
+      interval = Interval{std::clamp(interval->low, -most, most), std::clamp(interval->high, -most, most)};
     effect.sentence = in_words(grid, steps, effect, unit, plain);
   }
   return result;

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <deque>
+#include <memory>
 #include <ranges>
 #include <set>
 #include <sstream>
@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Running {
   Job* job;
-  Trial trial;
+  std::unique_ptr<Trial> trial;
   Clock::time_point began;
 };
 
@@ -67,7 +67,7 @@ class JobScheduler {
       std::this_thread::sleep_for(20ms);
       if (is_stopped() && !asked_) {
         asked_ = true;
-        for (auto const& each : running_) each.trial.signal(SIGTERM);
+        for (auto const& each : running_) each.trial->signal(SIGTERM);
       }
       collect();
       poll();
@@ -113,32 +113,31 @@ class JobScheduler {
       return;
     }
     job.state = Job::State::running;
-    running_.push_back({&job, Trial(job.experiment, static_cast<int>(workers_.threads)), Clock::now()});
+    running_.push_back({&job, std::make_unique<Trial>(job.experiment, static_cast<int>(workers_.threads)), Clock::now()});
     watch_(jobs_, &job);
   }
 
   void collect() {
-    for (std::size_t i = 0; i < running_.size();) {
-      auto& [job, trial, began] = running_[i];
-      auto const code = trial.ended();
-      job->seconds = seconds_since(began);
-      if (!code) {
-        ++i;
-        continue;
-      }
-      if (*code == Trial::elsewhere) {
-        job->state = Job::State::elsewhere;
-      } else if (*code == static_cast<int>(Exit::interrupted)) {
-        job->state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
-        if (interrupted()) record_interruption(job->folder(), stop_reason());
-      } else if (!read_outcome(*job)) {  // killed, before it could record a failure
-        auto const lock = FolderLock::attempt(job->folder());
-        if (!lock)
-          job->state = Job::State::elsewhere;
-        else if (!read_outcome(*job))
-          fail(*job, recorded(*job, *code));
-      }
-      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    std::erase_if(running_, [&](Running const& each) {
+      auto const code = each.trial->ended();
+      each.job->seconds = seconds_since(each.began);
+      if (code) end(*each.job, *code);
+      return code.has_value();
+    });
+  }
+
+  void end(Job& job, int code) {
+    if (code == static_cast<int>(Trial::elsewhere)) {
+      job.state = Job::State::elsewhere;
+    } else if (code == static_cast<int>(Exit::interrupted)) {
+      job.state = Job::State::waiting;  // its checkpoint is saved; the next call resumes it
+      if (interrupted()) record_interruption(job.folder(), stop_reason());
+    } else if (!read_outcome(job)) {  // killed, before it could record a failure
+      auto const lock = FolderLock::attempt(job.folder());
+      if (!lock)
+        job.state = Job::State::elsewhere;
+      else if (!read_outcome(job))
+        fail(job, recorded(job, code));
     }
   }
 
@@ -216,12 +215,10 @@ Watcher const nobody = [](std::vector<Job> const&, Job const*) {};
 bool any_failed(std::vector<Job> const& jobs) { return std::ranges::count(jobs, Job::State::failed, &Job::state) > 0; }
 
 Workers workers_for(RunOptions const& options) {
-  Workers workers;
-  workers.threads = options.threads.value_or(1);
-  Index const cores = std::max(1U, std::thread::hardware_concurrency());
+  Workers workers{.threads = options.threads.value_or(1)};
   if (options.within)
     workers.until = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(*options.within));
-  workers.jobs = options.jobs.value_or(std::max<Index>(1, cores / workers.threads));
+  workers.jobs = options.jobs.value_or(std::max<Index>(1, std::thread::hardware_concurrency() / workers.threads));
   return workers;
 }
 
@@ -246,19 +243,26 @@ std::optional<double> metric_value(History const& history, AblationSettings cons
   return std::ranges::max_element(series, worse)->second;
 }
 
+std::optional<double> compared_value(Job const& job, AblationSettings const& settings) {
+  double const worst = settings.higher_is_better() ? -INFINITY : INFINITY;
+  if (job.state == Job::State::failed && job.failure.diverged) return worst;
+  if (job.state != Job::State::done) return std::nullopt;
+  return std::isnan(*job.value) ? worst : *job.value;
+}
+
 // ---------------------------------------------------------------- failures and timeouts on record
 
 namespace {
 
 /// The last lines of a log; none if it cannot be read: the log only explains a failure, which is reported without it too.
 std::vector<std::string> last_lines(fs::path const& file, std::size_t count) try {
-  std::deque<std::string> lines;
+  std::vector<std::string> lines;
   std::istringstream in(read_file(file));
   for (std::string line; std::getline(in, line);) {
     lines.push_back(line);
-    if (lines.size() > count) lines.pop_front();
+    if (lines.size() > count) lines.erase(lines.begin());
   }
-  return {lines.begin(), lines.end()};
+  return lines;
 } catch (FileError const&) {
   return {};
 }

@@ -44,6 +44,9 @@ struct Job {
 /// (`kept`: kept_step()), the last value is that of this step, if the metric has one there. Nothing if the run has no value.
 std::optional<double> metric_value(History const& history, AblationSettings const& settings, std::optional<Index> kept = {});
 
+/// The value with which a trial is compared: the worst for one that diverged; nothing for one that failed otherwise, or has not ended.
+std::optional<double> compared_value(Job const& job, AblationSettings const& settings);
+
 bool any_failed(std::vector<Job> const& jobs);
 
 struct Workers {
@@ -80,5 +83,42 @@ void forget_failures(std::filesystem::path const& ablation);
 void put_damaged_aside(std::filesystem::path const& ablation);
 /// The trials that timed out three times or more, one line each: "dot-seed1-0123abcd timed out 3 times: …".
 std::string timed_out_trials(std::filesystem::path const& ablation);
+
+// ---------------------------------------------------------------- what is shown of them
+
+/// The state of running trials as text: a line of counts, and a table of arms × seeds. If the page does not have fewer than `width` columns
+/// and `height` lines, the line of counts alone. `left`: seconds left, negative if unknown.
+std::string board_page(std::string const& title, std::vector<std::string> const& arms, std::vector<Job> const& jobs, double left,
+                       std::size_t width, std::size_t height);
+
+/// Estimated seconds until all jobs are done, with `at_a_time` jobs in parallel. A job is expected to take the mean time of its arm's
+/// finished jobs, else of all finished jobs; a running job beyond 5 % of its steps is extrapolated. Negative if no time is known.
+double seconds_left(std::vector<Job> const& jobs, Index at_a_time);
+
+/// Shows the state of jobs on standard error: on a terminal as a live table, elsewhere with a line for each job that ends.
+class Board {
+ public:
+  Board(std::string title, std::vector<std::string> arms, Index at_a_time, bool quiet);
+  ~Board();
+  Board(Board const&) = delete;
+  Board& operator=(Board const&) = delete;
+
+  /// Redraws the table. `changed`: the job whose state has changed, null if only time has passed.
+  void update(std::vector<Job> const& jobs, Job const* changed);
+  /// On a terminal, replaces the table by this text; elsewhere prints the text's first line if it has changed.
+  void show(std::string const& text);
+  void finish();
+
+ private:
+  void say(std::vector<Job> const& jobs, Job const& changed);
+  void erase();
+
+  std::string title_;
+  std::vector<std::string> arms_;
+  Index at_a_time_;
+  bool quiet_, terminal_;
+  std::size_t lines_ = 0;  ///< lines of the table on the terminal
+  std::string last_line_;
+};
 
 }  // namespace heed

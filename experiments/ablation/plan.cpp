@@ -79,6 +79,10 @@ bool AblationSettings::higher_is_better() const {
   return info != nullptr && info->better == Better::higher;
 }
 
+Question AblationSettings::question() const {
+  return {.better = higher_is_better() ? Better::higher : Better::lower, .margin = margin.value_or(0), .bounds = bounds_of(metric)};
+}
+
 namespace {
 
 /// Keys of an ablation that are not fields of AblationSettings: their values are keys of the base, or numbers.
@@ -132,7 +136,7 @@ std::vector<Assignment> set_in_base(Document const& file, std::vector<std::strin
     assign(one, override);  // throws if it is malformed
     auto const key = override.substr(0, override.find('='));
     std::erase_if(all, [&](Assignment const& before) { return before.key == key; });
-    all.push_back({key, *one.root.find(key)});
+    all.push_back({key, {}, *one.root.find(key)});
   }
   for (auto const& each : all) check_named(each.value.location, each.key);
   return all;
@@ -175,7 +179,7 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
   put("paths", Yaml::scalar(paths.string()));
   Yaml section;
   section.kind = Yaml::NodeKind::map;
-  for (auto const& [key, value] : set) section.entries.push_back({key, {}, value});
+  section.entries = set;
   if (!set.empty()) put("set", section);
   std::erase_if(entries, [](auto const& entry) { return entry.key == "shard" && entry.value.text == "0/1"; });  // the whole
   quote_texts(file);
@@ -237,13 +241,11 @@ Published one_of(std::string const& name, Yaml const& node) {
 
 /// `published: {a tutorial's run: {1000: 22.5, 7000: 95.4}, a paper: 28.1}`.
 std::vector<Published> published_of(Document const& file) {
-  std::vector<Published> all;
   Yaml const* const node = value_at(file, "published");
-  if (node == nullptr) return all;
+  if (node == nullptr) return {};
   if (node->kind != Yaml::NodeKind::map)
     throw ConfigError(node->location, fmt::format("published: wants numbers by whose they are, {{a paper: 28.1}}, found {}", found(*node)));
-  for (auto const& entry : node->entries) all.push_back(one_of(entry.key, entry.value));
-  return all;
+  return mapped(node->entries, [](Yaml::Entry const& entry) { return one_of(entry.key, entry.value); });
 }
 
 }  // namespace
@@ -256,10 +258,6 @@ bool is_ablation(Document const& document) {
       throw ConfigError(document.root.entry(key)->location,
                         fmt::format("{}: is a key of an ablation, but the key 'ablation' (its name) is missing", key));
   return false;
-}
-
-Ablation load_ablation(fs::path const& path, std::vector<std::string> const& overrides, Folders const& folders) {
-  return load_ablation(load(path), overrides, folders);
 }
 
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders) {
@@ -277,10 +275,10 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
                                                        : fs::absolute(result.base.file).lexically_normal().parent_path();
   auto const set = set_in_base(file, overrides);
   Document with_model = result.base;
-  for (auto const& [key, value] : set) assign(with_model, key, value);
+  for (auto const& each : set) assign(with_model, each.key, each.value);
   if (inherit_model(with_model, result.folders)) assign(result.base, "model", *with_model.root.find("model"));
   result.resolved = resolved(file, set, result.base, result.folders.config_folder);
-  for (auto const& [key, value] : set) assign(result.base, key, value);
+  for (auto const& each : set) assign(result.base, each.key, each.value);
   result.arms = arms_of(file, result.base);
   for (auto const& arm : result.arms)
     for (auto const& change : arm.changes) {
@@ -295,7 +293,8 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
   limit(file.root.location, "runs", arms * static_cast<double>(result.seeds.size()), max_runs);
   if (auto const& tuning = result.tuning)
     limit(location_of(file, "tune"), "runs to tune", arms * static_cast<double>(tuning->points.size() * tuning->seeds.size()), max_runs);
-  check_distinct(result.base, result.arms, result.tuning);
+  check_distinct(result.base, result.arms, std::vector<Arm>(1));
+  if (result.tuning) check_distinct(result.base, result.arms, result.tuning->points);
   result.baseline = baseline_of(file, result.base, result.arms);
   check_claim(file, result);
   result.shard = shard_of(file, result);

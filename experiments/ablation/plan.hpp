@@ -43,15 +43,13 @@ struct AblationSettings : Settings {
   std::vector<Field> fields() override;
 
   bool higher_is_better() const;
+  Question question() const;
   /// Whether evidence decides how many seeds an arm gets (give_out_seeds).
   bool by_evidence() const { return stop_losers || until_verdict; }
 };
 
 /// A key of the base and its value.
-struct Assignment {
-  std::string key;
-  Yaml value;
-};
+using Assignment = Yaml::Entry;
 
 /// An arm of the comparison: its name, and its changes to the base.
 struct Arm {
@@ -101,10 +99,10 @@ bool is_ablation(Document const& document);
 
 /// Reads an ablation file and its base. Overrides of the ablation's own keys (`seeds=3`, `metric=…`) change the ablation, all others the
 /// base. Throws ConfigError, also for what is wrong with an arm alone, or at a point of the tuning grid, and for arms that are the same.
-Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
-
-/// The same from a document, as if it were the file that it names.
 Ablation load_ablation(Document file, std::vector<std::string> const& overrides, Folders const& folders);
+inline Ablation load_ablation(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders) {
+  return load_ablation(load(file), overrides, folders);
+}
 /// That of the command line.
 inline Ablation load_ablation(RunOptions const& options) { return load_ablation(options.config, options.overrides, options.folders); }
 

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <ranges>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include "autograd/memory.hpp"
@@ -13,7 +16,6 @@
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/check_arms.hpp"
 #include "experiments/ablation/child.hpp"
-#include "experiments/ablation/job_script.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
@@ -98,19 +100,6 @@ std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage,
   return std::nullopt;
 }
 
-/// Number of finished trials per arm, tuning included.
-std::vector<std::size_t> finished_trials(Ablation const& ablation) {
-  std::vector<std::size_t> finished(ablation.arms.size());
-  AblationTrials trials;
-  trials.look(ablation);
-  auto const add = [&](std::vector<Job> const& jobs, std::size_t points) {
-    for (Job const& job : jobs) finished[job.arm / points] += job.state == Job::State::done ? 1 : 0;
-  };
-  if (ablation.tuning) add(trials.tuned.jobs, ablation.tuning->points.size());
-  add(trials.jobs, 1);
-  return finished;
-}
-
 /// A sentence on the power of so many paired seeds for so many arms beside the baseline: the smallest p, and the detectable difference.
 std::string power_of(std::size_t seeds, std::size_t arms) {
   std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
@@ -140,32 +129,73 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
   return command;
 }
 
-/// A row for each arm, and their totals: runs and finished ones; seconds left, of the longest; bytes of the largest, and left on disk.
+// ---------------------------------------------------------------- the script for Slurm
+
+/// A word of a bash command line, in quotes if necessary; always on one line, since comments hold some.
+std::string quoted(std::string const& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
+  auto const is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  bool const controls = std::ranges::any_of(word, is_control);
+  std::string result = controls ? "$'" : "'";
+  for (char const c : word) {
+    if (is_control(c))
+      result += fmt::format("\\{:03o}", static_cast<unsigned char>(c));
+    else if (c == '\'')
+      result += controls ? "\\'" : "'\\''";
+    else
+      result += controls && c == '\\' ? std::string("\\\\") : std::string(1, c);
+  }
+  return result + "'";
+}
+
+/// A job's name as batch systems accept it: lower-case letters, digits and '-', at most 50 characters.
+std::string job_name(std::string const& name) {
+  std::string result;
+  for (unsigned char const c : name) {
+    if (std::isalnum(c) != 0)
+      result += static_cast<char>(std::tolower(c));
+    else if (!result.empty() && result.back() != '-')
+      result += '-';
+  }
+  result.resize(std::min<std::size_t>(result.size(), 50));
+  while (!result.empty() && result.back() == '-') result.pop_back();
+  return result.empty() ? "heed" : result;
+}
+
+/// A duration in Slurm's notation, rounded up to minutes: 1-02:30:00.
+std::string slurm_time(double seconds) {
+  auto const minutes = static_cast<Index>(std::ceil(seconds / 60));
+  auto const days = minutes / 1440, hours = minutes / 60 % 24;
+  return fmt::format("{}{:02}:{:02}:00", days > 0 ? fmt::format("{}-", days) : "", hours, minutes % 60);
+}
+
+// ---------------------------------------------------------------- the plan
+
+/// A row for each arm, and their totals: what is left, finished runs, bytes on disk of what is left.
 struct AblationPlan {
   TableRows rows{{"arm", "runs", "done", "s/step", "s/run"}};
-  std::size_t runs = 0, done = 0;
-  double seconds = 0, longest = 0, bytes = 0, disk = 0;
+  SweepPlan left;
+  std::size_t done = 0;
+  double disk = 0;
   Exit exit = Exit::done;  ///< exit code of an arm that failed
   bool measured = false;   ///< false: the arms were only checked, without training steps
 };
 
-std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, AblationPlan const& totals) {
-  std::size_t const left = totals.runs - totals.done;
-  SweepPlan plan{.name = ablation.settings.ablation, .command = command_of(options, workers), .trials = left};
+std::string script_of(RunOptions const& options, Ablation const& ablation, Workers const& workers, SweepPlan plan) {
+  plan.name = ablation.settings.ablation;
+  plan.command = command_of(options, workers);
   plan.folder = std::filesystem::current_path().string();
   plan.output = absolute_path(options.folders.output);
   plan.shards = options.shards.has_value();
-  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(left), 1, 1000)));
-  plan.share = (left + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
+  plan.tasks = options.shards.value_or(options.tasks.value_or(std::clamp<Index>(static_cast<Index>(plan.trials), 1, 1000)));
+  plan.share = (plan.trials + static_cast<std::size_t>(plan.tasks) - 1) / static_cast<std::size_t>(plan.tasks);
   if (plan.shards) {
     auto overrides = options.overrides;
     overrides.push_back(fmt::format("shard=0/{}", plan.tasks));
     plan.share = load_ablation(options.config, overrides, options.folders).trials_in_shard();  // the first has most
   }
   plan.threads = workers.threads;
-  plan.longest = totals.longest;
-  plan.seconds = totals.seconds;
-  plan.bytes = totals.bytes;
   plan.machine = processor_name();
   return slurm_script(plan);
 }
@@ -180,25 +210,28 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
     plan.measured = stage == Stage::measure;
     for (auto const& arm : ablation.arms) costs.push_back(probe(ablation, arm, stage, static_cast<int>(workers.threads), plan.exit));
   }
-  auto const finished_by_arm = finished_trials(ablation);
+  std::vector<std::size_t> done(ablation.arms.size());
+  AblationTrials trials;
+  trials.look(ablation);
+  for (Job const& job : trials.tuned.jobs) done[job.arm / ablation.tuning->points.size()] += job.state == Job::State::done ? 1 : 0;
+  for (Job const& job : trials.jobs) done[job.arm] += job.state == Job::State::done ? 1 : 0;
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
-    std::size_t const finished = finished_by_arm[i];
     std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
     for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
-    plan.runs += count;
-    plan.done += finished;
-    auto& row = plan.rows.emplace_back(
-        TableRows::value_type{arm.name, fmt::format("{}", count), finished > 0 ? fmt::format("{}", finished) : "", "", ""});
+    plan.left.trials += count - done[i];
+    plan.done += done[i];
+    plan.rows.push_back({arm.name, fmt::format("{}", count), done[i] > 0 ? fmt::format("{}", done[i]) : "", "", ""});
+    auto& row = plan.rows.back();
     if (!costs[i]) row[3] = plan.measured ? "fails" : "cannot be trained";
     if (!costs[i] || !plan.measured) continue;
     double const each = costs[i]->of(trial_of(ablation, arm.name, arm.changes, ablation.seeds.front()).settings.train);
-    auto const left = static_cast<double>(count - finished);
-    plan.seconds += each * left;
+    auto const left = static_cast<double>(count - done[i]);
+    plan.left.seconds += each * left;
     plan.disk += costs[i]->disk * left;
-    plan.longest = std::max(plan.longest, each);
-    plan.bytes = std::max(plan.bytes, costs[i]->bytes);
+    plan.left.longest = std::max(plan.left.longest, each);
+    plan.left.bytes = std::max(plan.left.bytes, costs[i]->bytes);
     row[3] = fmt::format("{:.4f}", costs[i]->step);
     row[4] = fmt::format("{:.1f}", each);
   }
@@ -207,10 +240,56 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
 
 }  // namespace
 
+double time_limit(SweepPlan const& plan) { return 300 + 1.5 * plan.longest * std::max(1.0, static_cast<double>(plan.share)); }
+
+double memory_limit(SweepPlan const& plan) {
+  constexpr double unit = 256.0 * (1 << 20);
+  return unit * std::ceil((1.25 * plan.bytes + unit) / unit);
+}
+
+std::string slurm_script(SweepPlan const& plan) {
+  auto command = fmt::format("{} --output {}", fmt::join(plan.command | std::views::transform(quoted), " "), quoted(plan.output));
+  std::string note = "the tasks share all trials, whatever their number is";
+  if (plan.shards) {
+    command += fmt::format("/shard-\"$SLURM_ARRAY_TASK_ID\" --shard \"$SLURM_ARRAY_TASK_ID\"/{}", plan.tasks);
+    note = fmt::format("each task trains a shard; heed report {}/shard-* --output {} joins them", quoted(plan.output), quoted(plan.output));
+  }
+  return fmt::format(
+      R"(#!/bin/bash
+# {trials} trials, the longest about {longest}, {seconds} in all, of at most {megabytes:.0f} MB, on {machine}.
+# sbatch this file; {note}.
+#SBATCH --job-name={name}
+#SBATCH --array=0-{last}
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task={threads}
+#SBATCH --mem={memory}M
+#SBATCH --time={time}
+#SBATCH --signal=USR1@120
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=slurm-%x-%A_%a.log
+
+# What the program needs on this cluster, e.g.
+#   module load gcc openblas
+# or in a container: srun apptainer exec heed.sif heed run …
+cd {folder} || exit 2
+code=0
+srun {command} || code=$?
+# 130: a checkpoint was written, because the time was nearly up or the node is taken. The task goes on when its turn comes again.
+if [[ $code == 130 ]]; then scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_${{SLURM_ARRAY_TASK_ID}}"; fi
+exit $code
+)",
+      fmt::arg("trials", plan.trials), fmt::arg("longest", clock_time(plan.longest)), fmt::arg("seconds", clock_time(plan.seconds)),
+      fmt::arg("megabytes", plan.bytes / 1e6), fmt::arg("machine", plan.machine), fmt::arg("note", note),
+      fmt::arg("name", job_name(plan.name)), fmt::arg("last", plan.tasks - 1), fmt::arg("threads", plan.threads),
+      fmt::arg("memory", static_cast<Index>(memory_limit(plan)) >> 20), fmt::arg("time", slurm_time(time_limit(plan))),
+      fmt::arg("folder", quoted(plan.folder)), fmt::arg("command", command));
+}
+
 double planned_seconds(Ablation const& ablation, RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const plan = plan_of(ablation, workers);
-  return plan.exit == Exit::done && plan.measured ? plan.seconds / static_cast<double>(workers.jobs) : std::nan("");
+  return plan.exit == Exit::done ? plan.left.seconds / static_cast<double>(workers.jobs) : std::nan("");
 }
 
 Exit plan_ablation(RunOptions const& options) {
@@ -223,15 +302,15 @@ Exit plan_ablation(RunOptions const& options) {
   Workers const workers = workers_for(options);
   auto const plan = plan_of(ablation, workers);
   if (options.slurm) {
-    if (plan.exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, plan));
+    if (plan.exit == Exit::done) fmt::print("{}", script_of(options, ablation, workers, plan.left));
     return plan.exit;
   }
   fmt::print("{}: {} arms, {} runs{}, {} at a time with {} thread{} each\n\n{}\n", ablation.folder().string(), ablation.arms.size(),
-             plan.runs, plan.done > 0 ? fmt::format(" ({} done already)", plan.done) : "", workers.jobs, workers.threads,
+             plan.left.trials + plan.done, plan.done > 0 ? fmt::format(" ({} done already)", plan.done) : "", workers.jobs, workers.threads,
              workers.threads == 1 ? "" : "s", table(plan.rows));
   if (plan.exit == Exit::done)
     fmt::print("about {} (from a few steps of each arm on this machine just now), {} MB of checkpoints\n",
-               clock_time(plan.seconds / static_cast<double>(workers.jobs)), short_number(plan.disk / 1e6, 1));
+               clock_time(plan.left.seconds / static_cast<double>(workers.jobs)), short_number(plan.disk / 1e6, 1));
   else if (plan.measured)
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else

@@ -28,7 +28,7 @@ using Jobs = std::vector<Job const*>;
 // ---------------------------------------------------------------- results.csv
 
 /// One row a number: arm, varied keys, keys that were tuned, with what was chosen, seed, step, metric, value.
-void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vector<Jobs> const& done) {
+void write_curves(Ablation const& ablation, AblationResult const& result, std::vector<Jobs> const& done) {
   AtomicFile file(ablation.folder() / "results.csv");
   auto keys = ablation.varied;
   if (ablation.tuning)
@@ -38,14 +38,8 @@ void write_curves(Ablation const& ablation, TuningResult const& tuned, std::vect
   for (auto const& key : keys) head += "," + csv_field(key);
   file.write(head + ",seed,step,metric,value\n");
   for (std::size_t i = 0; i < done.size(); ++i) {
-    auto const& arm = ablation.arms[i];
-    auto const changes =
-        joined_changes(tuned_changes(ablation, tuned, i), arm.changes);  // what was chosen stands in an arm's own value's place
-    std::string start = csv_field(arm.name);
-    for (auto const& key : keys) {
-      auto const change = std::ranges::find(changes, key, &Assignment::key);
-      start += "," + (change == changes.end() ? "" : csv_field(emit_line(change->value)));
-    }
+    std::string start = csv_field(result.arms[i].name);
+    for (auto const& key : keys) start += "," + csv_field(value_in(result.arms[i], key));
     for (Job const* job : done[i]) {
       std::string text;
       for (auto const& [metric, series] : *job->history) {
@@ -146,12 +140,18 @@ bool tables_are_whole(fs::path const& folder) try {
 
 }  // namespace
 
+std::string value_in(ArmResult const& arm, std::string const& key) {
+  for (auto const* const list : {&arm.tuned, &arm.keys})
+    if (auto const found = std::ranges::find(*list, key, &KeyValues::value_type::first); found != list->end()) return found->second;
+  return "";
+}
+
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
   auto const result = summarise(ablation, jobs, tuned);
   std::vector<Jobs> done(ablation.arms.size());
   for (Job const& job : jobs)
     if (job.state == State::done) done[job.arm].push_back(&job);
-  write_curves(ablation, tuned, done);
+  write_curves(ablation, result, done);
   write_probes(ablation, done);
   return write_summaries(ablation.folder(), result, environment_of(jobs));
 }

@@ -13,11 +13,25 @@ namespace heed {
 /// trials (experiments/ablation.md). Returns the page for the terminal. Throws FileError for a damaged trial, Error if the disk is full.
 std::string write_results(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
 
+/// The value that tuning selected for a key, else the arm's own, as it was trained; "" if it has none.
+std::string value_in(ArmResult const& arm, std::string const& key);
+
 /// Writes summary.json and summary.md of a result beside its results.csv. Returns the page for the terminal.
 std::string write_summaries(std::filesystem::path const& folder, AblationResult const& result, nlohmann::ordered_json const& environment);
 
+/// values − others over the seeds, or folds, that both have, in order.
+std::vector<double> paired_differences(BySeed const& values, BySeed const& others);
+
 /// Adds the difference of every arm to the baseline: what evidence says of it, else the sign-flip test.
 void compare_with_baseline(AblationResult& result, Question const& question, bool by_evidence);
+
+/// Main effects of a grid and the interactions of each two of its keys, relative to the values of the arm `baseline` (else the first).
+/// `values`: per arm, by seed; a seed that an arm lacks is left out.
+std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline, std::string const& unit,
+                               Question const& question);
+/// A trend for each key with at least three values, all of them numbers. `keys`, `values`: per arm; a seed that an arm of a trend lacks, or
+/// where its value is infinite, is left out. `metric` and its values' format are for the sentence. No trend from fewer than two seeds.
+std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric);
 
 /// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include <boost/math/distributions/students_t.hpp>
 #include <fmt/format.h>
@@ -16,9 +15,6 @@
 namespace heed {
 
 namespace {
-
-/// The folds' values of one combination of the other keys.
-using ByFold = std::map<Index, double>;
 
 /// Mean and corrected interval of one value per fold; nothing for fewer than two.
 std::optional<std::pair<double, Interval>> corrected(std::vector<double> const& values, Index folds) {
@@ -40,6 +36,13 @@ bool same(double a, double b) {
 }
 
 }  // namespace
+
+std::vector<double> paired_differences(BySeed const& values, BySeed const& others) {
+  std::vector<double> differences;
+  for (auto const& [seed, value] : values)
+    if (auto const other = others.find(seed); other != others.end()) differences.push_back(value - other->second);
+  return differences;
+}
 
 std::optional<std::string> best_mean(AblationResult const& result) {
   bool const higher = result.better == "higher";
@@ -63,7 +66,7 @@ std::optional<std::string> best_mean(AblationResult const& result) {
 
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result) {
   if (std::ranges::find(ablation.varied, "data.fold") == ablation.varied.end()) return {};
-  std::vector<std::pair<std::string, ByFold>> groups;  // in the order of the arms
+  std::vector<std::pair<std::string, BySeed>> groups;  // by the other keys, in the order of the arms: values by fold
   std::string baseline;
   Index folds = 0;
   for (std::size_t i = 0; i < result.arms.size(); ++i) {
@@ -85,14 +88,9 @@ std::vector<std::string> cross_validation_in_words(Ablation const& ablation, Abl
   auto const& of_baseline = std::ranges::find(groups, baseline, &decltype(groups)::value_type::first)->second;
   std::vector<std::string> sentences;
   for (auto const& [label, values] : groups) {
-    std::vector<double> all, differences;
-    for (auto const& [fold, value] : values) {
-      all.push_back(value);
-      if (auto const other = of_baseline.find(fold); label != baseline && other != of_baseline.end())
-        differences.push_back(value - other->second);
-    }
-    auto const mean = corrected(all, folds), difference = corrected(differences, folds);
-    std::string sentence = fmt::format("cross-validation, {}{} of {} folds: ", label.empty() ? "" : label + ", ", all.size(), folds);
+    auto const mean = corrected(mapped(values, &BySeed::value_type::second), folds);
+    auto const difference = label == baseline ? std::nullopt : corrected(paired_differences(values, of_baseline), folds);
+    std::string sentence = fmt::format("cross-validation, {}{} of {} folds: ", label.empty() ? "" : label + ", ", values.size(), folds);
     sentence += mean ? shown(format, *mean) : "no interval of fewer than two folds";
     if (difference) sentence += fmt::format("; minus {}: {}", baseline, shown(format, *difference));
     sentences.push_back(std::move(sentence));

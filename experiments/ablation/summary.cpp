@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -9,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/check_arms.hpp"
-#include "experiments/ablation/effects.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/folder/result_file.hpp"
@@ -44,17 +42,6 @@ struct Trials {
   }
 };
 
-Trials read_trials(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
-  Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned};
-  for (Job const& job : jobs)
-    if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
-  auto const& settings = ablation.settings;
-  trials.question = {.better = settings.higher_is_better() ? Better::higher : Better::lower,
-                     .margin = settings.margin.value_or(0),
-                     .bounds = bounds_of(settings.metric)};
-  return trials;
-}
-
 std::string folder_in(Ablation const& ablation, Job const& job) { return job.folder().lexically_relative(ablation.folder()).string(); }
 
 // ---------------------------------------------------------------- what was trained, and what came of it
@@ -77,39 +64,36 @@ void add_failures(Trials const& trials, AblationResult& result) {
 }
 
 void add_values(Trials const& trials, AblationResult& result) {
-  double const infinity = std::numeric_limits<double>::infinity();
-  double const worst = trials.question.better == Better::higher ? -infinity : infinity;
   for (Job const& job : trials.jobs) {
     auto& arm = result.arms.at(job.arm);
-    if (job.state == State::failed && job.failure.diverged) arm.values[job.seed] = worst;
-    if (job.state == State::done) arm.values[job.seed] = std::isnan(*job.value) ? worst : *job.value;
-    if (auto const value = arm.values.find(job.seed); value != arm.values.end() && std::isinf(value->second))
-      arm.diverged.push_back(job.seed);
+    auto const value = compared_value(job, trials.ablation.settings);
+    if (value) arm.values[job.seed] = *value;
+    if (value && std::isinf(*value)) arm.diverged.push_back(job.seed);
     if (!job.is_settled()) result.missing.emplace_back(arm.name, job.seed);
   }
 }
 
-/// The mean of a number over the summaries that have it, finite.
-std::optional<double> mean_cost(std::vector<Json const*> const& summaries, char const* key) {
+/// The mean of a number over an arm's trials whose summaries have it, finite.
+std::optional<double> mean_cost(Trials const& trials, std::size_t arm, char const* key) {
   double sum = 0, count = 0;
-  for (auto const* const summary : summaries)
-    if (auto const value = real_at(*summary, key); value && std::isfinite(*value)) sum += *value, ++count;
+  for (Done const& each : trials.done) {
+    auto const value = each.job->arm == arm ? real_at(each.summary, key) : std::nullopt;
+    if (value && std::isfinite(*value)) sum += *value, ++count;
+  }
   return count == 0 ? std::nullopt : std::optional(sum / count);
 }
 
 void add_costs(Trials const& trials, AblationResult& result) {
-  std::vector<std::vector<Json const*>> summaries(result.arms.size());
   for (Done const& each : trials.done) {
     auto& arm = result.arms.at(each.job->arm);
     arm.folders.push_back(folder_in(trials.ablation, *each.job));
     if (auto const count = each.summary.find("parameters"); count != each.summary.end() && count->is_number_integer())
       arm.parameters = *count;
-    summaries[each.job->arm].push_back(&each.summary);
   }
   for (std::size_t i = 0; i < result.arms.size(); ++i) {
-    result.arms[i].seconds = mean_cost(summaries[i], "time.seconds");
-    result.arms[i].tokens_per_second = mean_cost(summaries[i], "time.tokens_per_second");
-    result.arms[i].memory = mean_cost(summaries[i], "memory.peak");
+    result.arms[i].seconds = mean_cost(trials, i, "time.seconds");
+    result.arms[i].tokens_per_second = mean_cost(trials, i, "time.tokens_per_second");
+    result.arms[i].memory = mean_cost(trials, i, "memory.peak");
   }
 }
 
@@ -206,7 +190,7 @@ std::optional<std::string> warning_of_mixture(Trials const& trials) {
   TrialsRead read;
   for (auto const* const jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs)
-      if (job.state == State::done) read.add(job.experiment);
+      if (job.state == State::done) read.add(job.experiment, files_read_in(job.folder()), job.experiment.settings.name);
   auto const differences = read.differences();
   if (differences.empty()) return std::nullopt;
   return fmt::format("the trials have read different contents of a file, and are not compared: {} (--fresh begins anew)", differences);
@@ -349,7 +333,9 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
 }
 
 AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
-  auto const trials = read_trials(ablation, jobs, tuned);
+  Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned, .question = ablation.settings.question()};
+  for (Job const& job : jobs)
+    if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
   auto result = collected(trials);
   warn_of_shard(trials, result);
   for (auto& arm : result.arms) {

@@ -58,14 +58,11 @@ TableRows rows_of(AblationResult const& result) {
                   c->effect ? short_number(*c->effect, 1, true) : "", std::string(name(c->verdict))});
     else
       row.insert(row.end(), {arm.name == result.baseline && arm.estimate ? "baseline" : "", "", "", "", ""});
-    row.push_back(seeds_cell(arm, result.seeds.size()));
     auto const cell = [](std::optional<double> value, double unit, int digits) {
       return value ? fmt::format("{:.{}f}", *value * unit, digits) : "";
     };
-    row.push_back(cell(arm.seconds, 1, 1));
-    row.push_back(cell(arm.tokens_per_second, 1, 0));
-    row.push_back(cell(arm.memory, 1e-6, 1));
-    row.push_back(arm.tuned_words());
+    row.insert(row.end(), {seeds_cell(arm, result.seeds.size()), cell(arm.seconds, 1, 1), cell(arm.tokens_per_second, 1, 0),
+                           cell(arm.memory, 1e-6, 1), arm.tuned_words()});
     rows.push_back(std::move(row));
   }
   if (std::ranges::all_of(result.arms, [](ArmResult const& arm) { return arm.tuned.empty(); }))
@@ -97,16 +94,9 @@ std::string said(std::string const& before, std::string const& strong, AblationR
 
 using Signs = std::pair<std::string_view, std::string_view>;
 
-/// Characters that TeX spells differently.
-constexpr std::array<Signs, 25> text_signs{{{" %", "\\,\\%"},
+/// Characters that TeX spells differently, beside those that get a backslash.
+constexpr std::array<Signs, 18> text_signs{{{" %", "\\,\\%"},
                                             {"\\", "\\textbackslash{}"},
-                                            {"&", "\\&"},
-                                            {"%", "\\%"},
-                                            {"$", "\\$"},
-                                            {"#", "\\#"},
-                                            {"_", "\\_"},
-                                            {"{", "\\{"},
-                                            {"}", "\\}"},
                                             {"[", "{[}"},  // behind \\ it would be its argument, as * would
                                             {"*", "{*}"},
                                             {"~", "\\textasciitilde{}"},
@@ -130,6 +120,7 @@ std::string tex(std::string_view text) {
   while (!text.empty()) {
     auto const sign = std::ranges::find_if(text_signs, [&](Signs const& each) { return text.starts_with(each.first); });
     std::size_t length = sign == text_signs.end() ? 0 : sign->first.size();
+    if (std::string_view("&%$#_{}").find(text.front()) != text.npos) result += '\\';
     if (sign != text_signs.end())
       result += sign->second;
     else if (auto const code = static_cast<unsigned>(decode_utf8(text, length).value_or(0xFFFD)); code > 0x17f)
@@ -145,7 +136,7 @@ std::string tex(std::string_view text) {
 std::string tex_numbers(std::string text, bool bold = false) {
   if (text.empty()) return "";
   for (auto const& [sign, word] : {Signs{"±", "\\pm"}, {"∞", "\\infty"}, {"−", "-"}, {"NaN", "\\mathrm{NaN}"}})
-    for (auto at = text.find(sign); at != text.npos; at = text.find(sign, at + word.size())) text.replace(at, sign.size(), word);
+    replace_all(text, sign, word);
   for (auto at = text.find('e'); at != text.npos; at = text.find('e', at + 1)) {
     bool const exponent = at > 0 && std::isdigit(static_cast<unsigned char>(text[at - 1])) != 0;
     if (!exponent) continue;
@@ -158,13 +149,11 @@ std::string tex_numbers(std::string text, bool bold = false) {
 
 /// The best mean, as formatted in the table; nothing if none is finite.
 std::optional<std::string> best_mean_as_printed(AblationResult const& result) {
-  std::optional<double> best;
-  for (auto const& arm : result.arms) {
-    if (!arm.has_finite_mean()) continue;
-    double const mean = arm.estimate->mean;
-    if (!best || (result.better == "higher" ? mean > *best : mean < *best)) best = mean;
-  }
-  return best ? std::optional(result.format()(*best)) : std::nullopt;
+  std::vector<double> means;
+  for (auto const& arm : result.arms)
+    if (arm.has_finite_mean()) means.push_back(arm.estimate->mean);
+  if (means.empty()) return std::nullopt;
+  return result.format()(result.better == "higher" ? std::ranges::max(means) : std::ranges::min(means));
 }
 
 std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {

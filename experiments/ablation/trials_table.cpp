@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/registry.hpp"
+#include "experiments/ablation/results.hpp"
 #include "experiments/exchange/formats.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
@@ -81,13 +82,6 @@ std::vector<std::string> keys_of_arms(AblationResult const& result) {
       for (auto const& [key, value] : *list)
         if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
   return keys;
-}
-
-/// The value that tuning selected for a key, else the arm's own, as it was trained; "" if it has none.
-std::string value_in(ArmResult const& arm, std::string const& key) {
-  for (auto const* const list : {&arm.tuned, &arm.keys})
-    if (auto const found = std::ranges::find(*list, key, &KeyValues::value_type::first); found != list->end()) return found->second;
-  return "";
 }
 
 std::string trials_table(fs::path const& folder) {

@@ -17,19 +17,6 @@ namespace {
 
 Job::State first_state(bool in_shard) { return in_shard ? Job::State::waiting : Job::State::other_shard; }
 
-/// The smallest and the largest value of a key of the grid; nothing if they are no numbers, or all the same.
-std::optional<std::pair<double, double>> ends_of(std::vector<Arm> const& points, std::string const& key) {
-  std::vector<double> values;
-  for (auto const& point : points) {
-    auto const change = std::ranges::find(point.changes, key, &Assignment::key);
-    auto const value = change->value.kind == Yaml::NodeKind::scalar ? parse_real(change->value.text) : std::nullopt;
-    if (!value) return std::nullopt;
-    values.push_back(*value);
-  }
-  auto const [lowest, highest] = std::ranges::minmax(values);
-  return lowest < highest ? std::optional(std::pair(lowest, highest)) : std::nullopt;
-}
-
 /// The trials of an arm at a point of the grid, by seed.
 std::vector<Job const*> trials_at(Ablation const& ablation, TuningResult const& tuned, std::size_t arm, std::size_t point) {
   std::vector<Job const*> trials;
@@ -53,20 +40,16 @@ std::optional<double> score_of(Ablation const& ablation, TuningResult const& tun
 std::optional<std::size_t> best_point(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
   double const sign = ablation.settings.higher_is_better() ? -1 : 1;
   std::optional<std::size_t> best;
-  double lowest = 0;
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point) {
-    auto const score = score_of(ablation, tuned, arm, point);
-    if (!score || !std::isfinite(*score) || (best && sign * *score >= lowest)) continue;
-    best = point;
-    lowest = sign * *score;
-  }
+  double lowest = INFINITY;
+  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
+    if (auto const score = score_of(ablation, tuned, arm, point); score && std::isfinite(*score) && sign * *score < lowest)
+      best = point, lowest = sign * *score;
   return best;
 }
 
 bool is_tuned(Ablation const& ablation, TuningResult const& tuned, std::size_t arm) {
-  for (std::size_t point = 0; point < ablation.tuning->points.size(); ++point)
-    if (!std::ranges::all_of(trials_at(ablation, tuned, arm, point), &Job::has_ended)) return false;
-  return true;
+  std::size_t const points = ablation.tuning->points.size();
+  return std::ranges::all_of(tuned.jobs, [&](Job const& job) { return job.arm / points != arm || job.has_ended(); });
 }
 
 }  // namespace
@@ -136,21 +119,24 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
   std::vector<std::string> sentences;
   if (!ablation.tuning) return sentences;
   auto const& points = ablation.tuning->points;
-  for (auto const& [key, unused] : points.front().changes) {
-    auto const ends = ends_of(points, key);
-    if (!ends) continue;
+  for (std::size_t key = 0; key < points.front().changes.size(); ++key) {
+    auto const values = mapped(points, [&](Arm const& point) {
+      auto const& value = point.changes[key].value;
+      return value.kind == Yaml::NodeKind::scalar ? parse_real(value.text) : std::nullopt;
+    });
+    auto const [lowest, highest] = std::ranges::minmax(values);  // a value that is no number is the lowest
+    if (!lowest || lowest == highest) continue;
     std::map<std::pair<bool, std::string>, std::vector<std::string>> arms;  // by end and value
-    for (std::size_t i = 0; i < tuned.chosen.size(); ++i)
-      for (auto const& change : tuned_changes(ablation, tuned, i)) {
-        if (change.key != key) continue;
-        double const value = *parse_real(change.value.text);
-        if (value == ends->first || value == ends->second)
-          arms[{value == ends->second, change.value.text}].push_back(ablation.arms[i].name);
-      }
+    for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
+      if (!tuned.chosen[i]) continue;
+      auto const point = *tuned.chosen[i];
+      if (values[point] == lowest || values[point] == highest)
+        arms[{values[point] == highest, points[point].changes[key].value.text}].push_back(ablation.arms[i].name);
+    }
     for (auto const& [end, names] : arms)
       sentences.push_back(fmt::format("the selected {} {} for {} lies on the edge: it is the {} that was tried, and a {} one may be better",
-                                      last_word(key), end.second, fmt::join(names, ", "), end.first ? "largest" : "smallest",
-                                      end.first ? "larger" : "smaller"));
+                                      last_word(points.front().changes[key].key), end.second, fmt::join(names, ", "),
+                                      end.first ? "largest" : "smallest", end.first ? "larger" : "smaller"));
   }
   return sentences;
 }
@@ -186,23 +172,24 @@ namespace {
 class SeedsByArm {
  public:
   SeedsByArm(Ablation const& ablation, std::vector<Job>& jobs)
-      : ablation_(ablation), table_(ablation.arms.size(), std::vector<Job*>(ablation.seeds.size())), in_(ablation.arms.size(), false) {
+      : ablation_(ablation), table_(ablation.arms.size(), std::vector<Job*>(ablation.seeds.size())) {
     for (Job& job : jobs) {
       auto const seed = std::ranges::find(ablation.seeds, job.seed) - ablation.seeds.begin();
       table_[job.arm][static_cast<std::size_t>(seed)] = &job;
-      in_[job.arm] = true;
     }
+    for (std::size_t arm = 0; arm < table_.size(); ++arm)
+      if (table_[arm].front() != nullptr) in_.push_back(arm);
   }
 
   bool give_out(Index at_a_time) {
     Index open = 0, in_reserve = 0;
     std::vector<Job*> spared;
     for (std::size_t seed = 0; seed < ablation_.seeds.size(); ++seed) {
-      for (std::size_t arm = 0; arm < in_.size(); ++arm) {
+      for (std::size_t arm = 0; arm < table_.size(); ++arm) {
         Job* const job = table_[arm][seed];
         if (job == nullptr) continue;
         bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
-        if (!in_[arm] || (ahead && !job->has_ended()))
+        if (!std::ranges::binary_search(in_, arm) || (ahead && !job->has_ended()))
           spared.push_back(job);
         else if (!job->has_ended()) {
           if (job->state == Job::State::spared) job->state = Job::State::waiting;
@@ -226,10 +213,7 @@ class SeedsByArm {
   }
 
   double value(std::size_t arm, std::size_t seed) const {
-    Job const& job = *table_[arm][seed];
-    double const worst = ablation_.settings.higher_is_better() ? -INFINITY : INFINITY;
-    if (job.state == Job::State::failed) return job.failure.diverged ? worst : std::nan("");
-    return std::isnan(*job.value) ? worst : *job.value;
+    return compared_value(*table_[arm][seed], ablation_.settings).value_or(std::nan(""));
   }
 
   /// Over the first seeds, of those that both have.
@@ -247,36 +231,31 @@ class SeedsByArm {
   }
 
   void leave_after(std::size_t seeds) {
+    if (in_.empty()) return;
     auto const& settings = ablation_.settings;
-    std::size_t const baseline = ablation_.baseline;
-    Question const question{.better = settings.higher_is_better() ? Better::higher : Better::lower, .margin = settings.margin.value_or(0)};
+    std::size_t const baseline = ablation_.baseline, others = table_.size() - 1;
+    Question const question = settings.question();
     double const sign = question.better == Better::higher ? -1 : 1;
-    std::vector<std::size_t> present;
-    for (std::size_t arm = 0; arm < in_.size(); ++arm)
-      if (in_[arm]) present.push_back(arm);
-    if (present.empty()) return;
-    auto const best = *std::ranges::min_element(present, {}, [&](std::size_t arm) {
+    auto const best = *std::ranges::min_element(in_, {}, [&](std::size_t arm) {
       double const score = sign * mean(arm, seeds);
       return std::isnan(score) ? INFINITY : score;
     });
-    for (auto const arm : present) {
-      if (arm == baseline) continue;
+    bool const several = in_.size() > 1;
+    std::erase_if(in_, [&](std::size_t arm) {
+      if (arm == baseline) return false;
       auto losses = differences(arm, best, seeds);
       for (double& each : losses) each *= sign;
-      if (settings.stop_losers && arm != best &&
-          is_above(question.margin, losses, question.significance() / static_cast<double>(in_.size() - 1)))
-        in_[arm] = false;
-      if (settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
-          pairs_until_verdict(differences(arm, baseline, seeds), question, in_.size() - 1))
-        in_[arm] = false;
-    }
-    bool const others = std::ranges::any_of(present, [&](std::size_t arm) { return arm != baseline && in_[arm]; });
-    if (!others && present.size() > 1) in_[baseline] = false;
+      if (settings.stop_losers && arm != best && is_above(question.margin, losses, question.significance() / static_cast<double>(others)))
+        return true;
+      return settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
+             pairs_until_verdict(differences(arm, baseline, seeds), question, others).has_value();
+    });
+    if (several && in_ == std::vector{baseline}) in_.clear();
   }
 
   Ablation const& ablation_;
   std::vector<std::vector<Job*>> table_;  ///< [arms, seeds]; null for an arm that is not compared
-  std::vector<bool> in_;                  ///< per arm, whether it gets the next seed
+  std::vector<std::size_t> in_;           ///< arms that get the next seed, in order
 };
 
 }  // namespace

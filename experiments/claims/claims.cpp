@@ -185,7 +185,6 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   return judged;
 }
 
-/// Writes results.csv, summary.json and report.html into a folder.
 void write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
   TableRows registered{{"claim", "criteria", "deviations from the source"}};
   nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
@@ -324,8 +323,7 @@ Exit claims(ClaimsOptions const& options) {
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }
-  std::vector<JudgedClaim> judged;
-  for (auto const& file : files) judged.push_back(judged_claim(file, options.folders));
+  auto const judged = mapped(files, [&](fs::path const& file) { return judged_claim(file, options.folders); });
   auto const folder = options.folders.output / "claims";
   write_claims(judged, folder);
   if (!options.quiet) fmt::print("{}{}\n", table(rows_of(judged)), (folder / "report.html").string());

@@ -1,9 +1,5 @@
 #include "experiments/program/command.hpp"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include <fmt/format.h>
 
 #include "experiments/judge/judge.hpp"
@@ -12,10 +8,7 @@ namespace heed {
 
 namespace {
 
-bool is_table(std::string const& word) {
-  constexpr std::array<std::string_view, 3> endings{".csv", ".tsv", ".jsonl"};
-  return std::ranges::any_of(endings, [&](auto ending) { return word.ends_with(ending); });
-}
+bool is_table(std::string const& word) { return word.ends_with(".csv") || word.ends_with(".tsv") || word.ends_with(".jsonl"); }
 
 void declare_judge(CLI::App& app, JudgeOptions& options) {
   add_arguments(app, "WHAT", "a run's file, then another one or changed keys; or tables of other programs' runs", options.what,

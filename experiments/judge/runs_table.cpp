@@ -1,5 +1,3 @@
-#include "experiments/judge/runs_table.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -248,15 +246,12 @@ Better better_of(JudgeOptions const& options) {
   return *info->better;
 }
 
-AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Better better) {
-  AblationResult result;
-  result.name = fs::path(table.read.front().file).stem().string() + (table.task.empty() ? "" : " " + table.task);
-  result.metric = table.metric;
+/// Adds the comparison, as of an ablation's arms.
+void compare_arms(RunsTable& result, JudgeOptions const& options, Better better) {
+  result.name = fs::path(result.read.front().file).stem().string() + (result.task.empty() ? "" : " " + result.task);
   result.better = name(better);
   result.at = options.table.at;
   result.margin = options.margin.value_or(0);
-  result.seeds = table.seeds;
-  result.arms = table.arms;
   for (auto& arm : result.arms) {
     for (auto const& [seed, value] : arm.values)
       if (std::isinf(value)) arm.diverged.push_back(seed);
@@ -264,7 +259,7 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
   }
   auto const names = names_of(result.arms);
   if (names.size() < 2)
-    throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", table.read.front().file, names.front()));
+    throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", result.read.front().file, names.front()));
   result.baseline = options.baseline.empty() ? names.front() : options.baseline;
   if (result.baseline_arm() == nullptr)
     throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
@@ -273,9 +268,8 @@ AblationResult result_of(RunsTable const& table, JudgeOptions const& options, Be
   for (auto const& arm : result.arms)
     if (arm.name != result.baseline)
       result.sentences.push_back(sentence(arm.name, result.baseline, result.unit, arm.difference.value_or(Comparison()), question));
-  std::ranges::copy(table.remarks, std::back_inserter(result.sentences));
-  for (auto const& [file, sha256] : table.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", file, sha256));
-  return result;
+  std::ranges::copy(result.remarks, std::back_inserter(result.sentences));
+  for (auto const& [file, sha256] : result.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", file, sha256));
 }
 
 /// The curves, or one value a run, as an ablation's results.csv has them.
@@ -289,11 +283,11 @@ std::string curves_of(RunsTable const& table) {
   return csv;
 }
 
-std::string folder_of(RunsTable const& table, JudgeOptions const& options, AblationResult const& result) {
+std::string folder_of(RunsTable const& result, JudgeOptions const& options) {
   std::string question =
-      fmt::format("{} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, table.task, result.margin);
+      fmt::format("{} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, result.task, result.margin);
   question += options.fixed ? " fixed" : "";
-  for (auto const& file : table.read) question += " " + file.sha256;
+  for (auto const& file : result.read) question += " " + file.sha256;
   return fmt::format("judge-{}-{}", file_label(result.name), sha256(question).substr(0, 8));
 }
 
@@ -303,11 +297,11 @@ Exit judge_table(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
   auto wanted = options.table;
   wanted.better = better_of(options);
-  auto const table = read_runs_table(wanted);
-  auto const result = result_of(table, options, wanted.better);
-  fs::path const folder = options.folders.output / folder_of(table, options, result);
+  auto result = read_runs_table(wanted);
+  compare_arms(result, options, wanted.better);
+  fs::path const folder = options.folders.output / folder_of(result, options);
   FolderLock const held(folder);
-  write_atomically(folder / "results.csv", curves_of(table));
+  write_atomically(folder / "results.csv", curves_of(result));
   auto const revision = environment().value("revision", "");
   auto const page = write_summaries(folder, result, {{"revision", revision}});  // the runs' machine is not known
   write_report(folder, true);
@@ -318,10 +312,10 @@ Exit judge_table(JudgeOptions const& options) {
   for (auto const& each : judged) json["arms"].push_back(json_of(each));
   if (judged.size() == 1) json = Json(json["arms"].front());
   json["seconds"] = seconds_since(began);
-  for (auto const& file : table.read) json["read"][file.file] = file.sha256;
+  for (auto const& file : result.read) json["read"][file.file] = file.sha256;
   json["revision"] = revision;
   json["folder"] = folder.string();
-  json["remarks"] = table.remarks;
+  json["remarks"] = result.remarks;
   if (options.json)
     fmt::print("{}\n", json_text(json));
   else if (!options.quiet)

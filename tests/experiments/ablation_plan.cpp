@@ -1,4 +1,4 @@
-#include "experiments/ablation/board.hpp"
+#include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/config/scalar.hpp"

@@ -1,6 +1,6 @@
 #include "experiments/report/grid.hpp"
 
-#include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/results.hpp"
 #include "tests/test.hpp"
 
 // Arms that combine the values of several keys: which grid they make, and what each key does in it.

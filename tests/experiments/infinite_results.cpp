@@ -1,6 +1,6 @@
 #include <regex>
 
-#include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/results.hpp"
 #include "tests/experiments/comparison.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"

@@ -1,6 +1,6 @@
 // Tables of other programs' runs: each kind, how runs are named, which value counts, and tables that are refused by their line.
 
-#include "experiments/judge/runs_table.hpp"
+#include "experiments/judge/judge.hpp"
 
 #include <fmt/ranges.h>
 

@@ -115,8 +115,8 @@ TEST_SUITE("scaled_arms") {
       CHECK(*arm.power() == Approx(arm.scale == "none" ? 0 : arm.scale == "rsqrt" ? 0.5 : 0.25));
       auto const heads = head_series(*arm.arm, "attention.score_variance");
       REQUIRE(heads.size() == 1);
-      CHECK(heads.front().head == "layer0.head0");
-      CHECK(heads.front().points.size() == 3);
+      CHECK(heads.begin()->first == "layer0.head0");
+      CHECK(heads.begin()->second.size() == 3);
     }
     CHECK(arms.back().name_with_start() == "1/√d_k, larger start");
   }

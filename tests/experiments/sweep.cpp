@@ -1,4 +1,4 @@
-#include "experiments/ablation/job_script.hpp"
+#include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"

@@ -1,7 +1,7 @@
 // Whether a metric rises with a key: rank correlations, by seed.
 
 #include "autograd/random.hpp"
-#include "experiments/ablation/effects.hpp"
+#include "experiments/ablation/results.hpp"
 #include "tests/test.hpp"
 
 TEST_SUITE("trends") {

@@ -71,8 +71,8 @@ std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms) {
   return scales;
 }
 
-std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe) {
-  std::map<std::string, std::vector<std::vector<std::pair<Index, double>>>> heads;
+std::map<std::string, std::map<double, double>> head_series(ArmResult const& arm, std::string const& probe) {
+  std::map<std::string, std::vector<SeriesValues>> heads;
   for (auto const& [seed, history] : arm.histories) {
     for (auto const& [name, series] : history) {
       auto const key = MetricKey::of(name);
@@ -80,13 +80,10 @@ std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& pro
         heads[fmt::format("layer{}.head{}", key.layer, key.head)].push_back(series);
     }
   }
-  std::vector<HeadSeries> result;
-  for (auto const& [head, seeds] : heads) {
-    HeadSeries series{head, {}};
+  std::map<std::string, std::map<double, double>> result;
+  for (auto const& [head, seeds] : heads)
     for (auto const& point : curve_of(seeds))
-      if (std::isfinite(point.y)) series.points.emplace_back(point.x, point.y);
-    if (!series.points.empty()) result.push_back(std::move(series));
-  }
+      if (std::isfinite(point.y)) result[head].emplace(point.x, point.y);
   return result;
 }
 

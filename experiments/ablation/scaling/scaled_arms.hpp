@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,11 +40,7 @@ std::vector<ScaledArm> scaled_arms(Material const& material);
 std::vector<double> widths_of(std::vector<ScaledArm> const& arms);
 std::vector<std::string> scales_of(std::vector<ScaledArm> const& arms);
 
-/// The values of a probe by layer and head, "probe.NAME.layer0.head1": for each, its mean over the seeds as (step, value).
-struct HeadSeries {
-  std::string head;  ///< "layer0.head1"
-  std::vector<std::pair<double, double>> points;
-};
-std::vector<HeadSeries> head_series(ArmResult const& arm, std::string const& probe);
+/// The values of a probe by head ("layer0.head1") and step, means over the seeds; heads without a finite one are left out.
+std::map<std::string, std::map<double, double>> head_series(ArmResult const& arm, std::string const& probe);
 
 }  // namespace heed

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/ablation/results.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 #include "experiments/report/parts.hpp"
@@ -39,12 +40,12 @@ std::vector<Panel> heads_of(std::vector<ScaledArm> const& arms) {
   for (auto const& arm : arms) {
     auto const variances = head_series(*arm.arm, "attention.score_variance"), traces = head_series(*arm.arm, "gradients.jacobian_trace");
     auto const width = static_cast<std::size_t>(std::ranges::find(widths, arm.d_k) - widths.begin());
-    for (auto const& variance : variances) {
-      auto const trace = std::ranges::find(traces, variance.head, &HeadSeries::head);
+    for (auto const& [head, points] : variances) {
+      auto const trace = traces.find(head);
       if (trace == traces.end()) continue;
-      std::map<double, double> const at(trace->points.begin(), trace->points.end());
+      auto const& at = trace->second;
       FigureLayer path{As::line, {}, solid_look(width + 1), fmt::format("d_k {:g}", arm.d_k)};
-      for (auto const& [step, value] : variance.points)
+      for (auto const& [step, value] : points)
         if (auto const found = at.find(step); found != at.end() && value > 0) path.points.push_back(CurvePoint::bare(value, found->second));
       if (path.points.size() < 2) continue;
       auto panel = std::ranges::find(panels, arm.name_with_start(), &Panel::title);
@@ -134,11 +135,10 @@ std::string with_interval(Estimate const& found) {
 
 /// By how much an arm is worse than another in each seed in which both have a finite value.
 std::vector<double> worse_by(Material const& material, ArmResult const& arm, ArmResult const& other) {
-  double const sign = material.better == "higher" ? -1 : 1;
-  std::vector<double> found;
-  for (auto const& [seed, value] : arm.values)
-    if (auto const pair = other.values.find(seed); pair != other.values.end() && std::isfinite(value) && std::isfinite(pair->second))
-      found.push_back(sign * (value - pair->second));
+  auto found = paired_differences(arm.values, other.values);
+  std::erase_if(found, [](double by) { return !std::isfinite(by); });
+  if (material.better == "higher")
+    for (double& by : found) by = -by;
   return found;
 }
 
@@ -275,7 +275,7 @@ std::optional<StudyPart> mechanism(Material const& material, std::vector<ScaledA
       values.points.push_back(point_of(x.width, *arm.estimate));
       double sum = 0;
       auto const heads = head_series(arm, "attention.score_variance");
-      for (auto const& head : heads) sum += head.points.front().second / static_cast<double>(heads.size());
+      for (auto const& [head, points] : heads) sum += points.begin()->second / static_cast<double>(heads.size());
       if (sum > 0) variances.points.push_back(CurvePoint::bare(x.width, sum));
     }
     figure.panels[0].layers.push_back(std::move(values));

@@ -50,8 +50,8 @@ Panel beside_variance(std::vector<ScaledArm> const& arms) {
   for (auto const& arm : arms) {
     if (!arm.starts_as_drawn()) continue;
     std::map<double, std::pair<double, double>> sums;  // by step: of variances, how many
-    for (auto const& head : head_series(*arm.arm, "attention.score_variance"))
-      for (auto const& [step, value] : head.points) sums[step].first += value, sums[step].second += 1;
+    for (auto const& [head, points] : head_series(*arm.arm, "attention.score_variance"))
+      for (auto const& [step, value] : points) sums[step].first += value, sums[step].second += 1;
     std::vector<SeriesValues> seeds;
     for (auto const& [seed, history] : arm.arm->histories)
       if (auto const found = history.find(sharpness_metric); found != history.end()) seeds.push_back(found->second);
