@@ -117,21 +117,18 @@ void add_mean_map(EvaluatedBatch const& batch, AlignmentCounts& counts) {
 }
 
 /// By the mean of the heads of each of them.
-class LayerAlignmentErrors : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override {
-    auto const& maps = batch.source_maps();
-    counts_.resize(maps.size());
-    for (std::size_t layer = 0; layer < maps.size(); ++layer) counts_[layer] += counts_of(batch, maps[layer]);
-  }
-  void write(Row& row, std::string const& prefix) const override {
-    for (std::size_t layer = 0; layer < counts_.size(); ++layer)
-      row.set(fmt::format("{}.alignment_error.layer{}", prefix, layer), error_rate(counts_[layer]));
-  }
+using LayerCounts = std::vector<AlignmentCounts>;
 
- private:
-  std::vector<AlignmentCounts> counts_;
-};
+void add_layers(EvaluatedBatch const& batch, LayerCounts& counts) {
+  auto const& maps = batch.source_maps();
+  counts.resize(maps.size());
+  for (std::size_t layer = 0; layer < maps.size(); ++layer) counts[layer] += counts_of(batch, maps[layer]);
+}
+
+void write_layers(LayerCounts const& counts, Row& row, std::string const& prefix) {
+  for (std::size_t layer = 0; layer < counts.size(); ++layer)
+    row.set(fmt::format("{}.alignment_error.layer{}", prefix, layer), error_rate(counts[layer]));
+}
 
 /// `aligned`: whether words of the targets must be aligned with the source.
 template <bool aligned>
@@ -160,7 +157,7 @@ Declared<MetricKind> const pointing_metric{
 Declared<MetricKind> const layer_alignment_error_metric{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
      .unavailable = no_attention<true>,
-     .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
+     .make = [](Dataset const&) { return std::make_unique<CountedMetric<LayerCounts>>(add_layers, write_layers); }}};
 
 // ---------------------------------------------------------------- entropy
 

@@ -66,23 +66,25 @@ class EvaluatedBatch {
   mutable std::optional<std::vector<AttentionRecord>> source_maps_;
 };
 
-/// A metric that is a function of counts to which every batch adds: PREFIX.NAME.
+/// A metric that is a function of counts to which every batch adds: PREFIX.NAME, or what `write` sets of them.
 template <class Counts>
 class CountedMetric : public Metric {
  public:
   using Add = std::function<void(EvaluatedBatch const&, Counts&)>;
-  using Value = std::function<double(Counts const&)>;
-  CountedMetric(std::string name, Add add, Value value, Counts counts = {})
-      : name_(std::move(name)), add_(std::move(add)), value_(std::move(value)), counts_(std::move(counts)) {}
+  using Write = std::function<void(Counts const&, Row&, std::string const& prefix)>;
+  CountedMetric(Add add, Write write) : add_(std::move(add)), write_(std::move(write)) {}
+  CountedMetric(std::string const& name, Add add, std::function<double(Counts const&)> const& value, Counts counts = {})
+      : CountedMetric(std::move(add), [=](Counts const& all, Row& row, auto const& prefix) { row.set(prefix + "." + name, value(all)); }) {
+    counts_ = std::move(counts);
+  }
 
   void add(EvaluatedBatch const& batch) override { add_(batch, counts_); }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, value_(counts_)); }
+  void write(Row& row, std::string const& prefix) const override { write_(counts_, row, prefix); }
 
  private:
-  std::string name_;
   Add add_;
-  Value value_;
-  Counts counts_;
+  Write write_;
+  Counts counts_ = {};
 };
 
 /// A sum, and over how many.
