@@ -1,5 +1,3 @@
-#include "experiments/report/attention_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,6 +9,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/report/page.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"

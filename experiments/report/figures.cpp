@@ -1,5 +1,3 @@
-#include "experiments/report/figures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>

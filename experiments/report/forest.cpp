@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {

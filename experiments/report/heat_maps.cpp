@@ -8,7 +8,6 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/key.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
