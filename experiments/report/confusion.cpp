@@ -1,8 +1,20 @@
+// Predictions for labelled examples: a confusion matrix, and the examples with errors.
+
 #include "experiments/report/confusion.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <set>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "autograd/error.hpp"
+#include "experiments/report/html.hpp"
+#include "experiments/report/parts.hpp"
+#include "nn/files/input_file.hpp"
+#include "nn/files/json.hpp"
 
 namespace heed {
 
@@ -60,10 +72,116 @@ std::optional<Figure> Confusion::figure() const {
                 .frame_height = side};
 }
 
-void ConfusionMetric::add(EvaluatedBatch const& batch) {
+void Confusion::add(EvaluatedBatch const& batch) {
   auto const labels = batch.targets().data<std::int64_t>();
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    ++confusion_.at(static_cast<std::size_t>(labels[i]), static_cast<std::size_t>(batch.best()[i]));
+  for (std::size_t i = 0; i < labels.size(); ++i) ++at(static_cast<std::size_t>(labels[i]), static_cast<std::size_t>(batch.best()[i]));
 }
+
+// ---------------------------------------------------------------- on a page
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_wrong = 12;  ///< examples on a page
+
+/// The lines of predictions.jsonl; of a folder without one none. Throws FileError for a line that is none of its own.
+std::vector<Json> lines_of(std::filesystem::path const& folder) {
+  auto const text = read_if_there(folder / "predictions.jsonl");
+  std::vector<Json> lines;
+  for (std::size_t at = 0; text && at < text->size();) {
+    auto const end = std::min(text->find('\n', at), text->size());
+    auto line = parse_json<Json>(text->substr(at, end - at), "predictions.jsonl");
+    if (!line.is_object() || !line.contains("first") || !line["first"].is_string() || !line.contains("predicted") ||
+        !line["predicted"].is_string())
+      throw FileError(fmt::format("predictions.jsonl: line {} is not an example", lines.size() + 1));
+    lines.push_back(std::move(line));
+    at = end + 1;
+  }
+  return lines;
+}
+
+std::string text_at(Json const& line, char const* key) {
+  return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : "";
+}
+double number_at(Json const& line, char const* key) { return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0; }
+
+/// How often each label was taken for which.
+Confusion confusion_of(std::vector<Json> const& lines) {
+  std::set<std::string> known;
+  for (Json const& line : lines) known.insert({text_at(line, "label"), text_at(line, "predicted")});
+  Confusion confusion({known.begin(), known.end()});
+  auto const number = [&](Json const& line, char const* key) {
+    return static_cast<std::size_t>(std::distance(known.begin(), known.find(text_at(line, key))));
+  };
+  for (Json const& line : lines) ++confusion.at(number(line, "label"), number(line, "predicted"));
+  return confusion;
+}
+
+/// The tokens that the summary token has attended to, shaded by weight.
+std::string attention_html(Json const& line) {
+  if (!line.contains("looked") || !line["looked"].is_array()) return "";
+  double most = 0;
+  for (auto const& each : line["looked"])
+    if (each.is_array() && each.size() == 2 && each[1].is_number()) most = std::max(most, each[1].get<double>());
+  std::string html = "<p class=\"looked\">";
+  for (auto const& each : line["looked"]) {
+    if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_number()) continue;
+    double const weight = each[1].get<double>();
+    html += fmt::format("<span style=\"--weight:{:.3f}\" title=\"{:.3f}\">{}</span>", most > 0 ? weight / most : 0, weight,
+                        escape(each[0].get<std::string>()));
+  }
+  return html + "</p>\n";
+}
+
+std::string example(Json const& line) {
+  std::string html = fmt::format("<div class=\"example\">\n<p class=\"note\">{}</p>\n<p>{}</p>\n", escape(text_at(line, "place")),
+                                 escape(text_at(line, "first")));
+  if (line.contains("second")) html += fmt::format("<p>{}</p>\n", escape(text_at(line, "second")));
+  if (line.contains("options") && line["options"].is_array()) {
+    std::string options;
+    for (auto const& option : line["options"])
+      options += fmt::format("<li>{}</li>\n", option.is_string() ? escape(option.get<std::string>()) : "");
+    html += "<ol start=\"0\">\n" + options + "</ol>\n";
+  }
+  if (line.contains("label")) {
+    html += fmt::format("<p>label <strong>{}</strong>, predicted <strong>{}</strong> with probability {:.2f}</p>\n",
+                        escape(text_at(line, "label")), escape(text_at(line, "predicted")), number_at(line, "probability"));
+  } else {
+    std::string answers;
+    for (auto const& answer : line["answers"])
+      if (answer.is_string()) answers += (answers.empty() ? "" : ", ") + answer.get<std::string>();
+    html += fmt::format("<p>answer <strong>{}</strong>, predicted <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
+                        text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));
+  }
+  return html + attention_html(line) + "</div>\n";
+}
+
+std::vector<StudyPart> prediction_parts_of(Material const& material) {
+  if (!material.single) return {};
+  auto const lines = lines_of(material.folder);
+  if (lines.empty()) return {};
+  std::vector<Json const*> wrong;
+  for (Json const& line : lines)
+    if (line.value("right", Json()) != true) wrong.push_back(&line);
+  auto const confidence = [](Json const* line) {
+    return number_at(*line, line->contains("probability") ? "probability" : "above_no_answer");
+  };
+  std::ranges::stable_sort(wrong, std::greater(), confidence);
+
+  StudyPart part{.title = "Predictions", .html = "", .figures = {}};
+  if (lines.front().contains("label") && !lines.front().contains("options"))
+    if (auto figure = confusion_of(lines).figure()) part.figures.push_back(std::move(*figure));
+  part.html += fmt::format(
+      "<h3>Errors</h3>\n<p class=\"note\">{} of {} held-out examples are wrong{}; all are in <code>predictions.jsonl</code>. Shading: "
+      "attention of the summary token in the last layer, mean over heads, relative to the largest weight.</p>\n",
+      wrong.size(), lines.size(), wrong.size() > most_wrong ? fmt::format(", here the {} of highest confidence", most_wrong) : "");
+  for (std::size_t i = 0; i < std::min(wrong.size(), most_wrong); ++i) part.html += example(*wrong[i]);
+  return {part};
+}
+
+Declared<AddedParts> const prediction_parts{{4, prediction_parts_of}};
+
+}  // namespace
 
 }  // namespace heed
