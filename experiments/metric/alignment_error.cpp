@@ -62,13 +62,8 @@ std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<L
 }
 
 std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture) {
-  Index const rows = picture.fields / picture.across;
   std::map<std::pair<Index, Index>, bool> sure;
-  for (auto const& link : links) {
-    Index const y = link.source / picture.width, x = link.source % picture.width;
-    Index const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
-    sure[{link.target, field}] |= link.sure;
-  }
+  for (auto const& link : links) sure[{link.target, picture.at(link.source / picture.width, link.source % picture.width)}] |= link.sure;
   return mapped(sure, [](auto const& field) { return Link{field.first.first, field.first.second, field.second}; });
 }
 
@@ -136,8 +131,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
   if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (aligned && !data.original(0).links) return "the data have no alignment of target words with the source";
-  if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
-  return std::nullopt;
+  return unless(!source_maps(model, data.validation(0, 1, model.context()), {}).empty(), "the model has no attention to the source");
 }
 
 Declared<MetricKind> const alignment_error_metric{

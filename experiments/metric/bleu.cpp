@@ -164,8 +164,7 @@ void add_right(EvaluatedBatch const& batch, MeanCounts& right) {
 
 std::optional<std::string> no_text(Dataset const& data, Model const& model) {
   if (auto const unavailable = no_decoding(data, model)) return unavailable;
-  if (!data.original(0).reference) return "the data have no text of their targets";
-  return std::nullopt;
+  return unless(data.original(0).reference.has_value(), "the data have no text of their targets");
 }
 
 MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {

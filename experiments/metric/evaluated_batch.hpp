@@ -98,6 +98,9 @@ using MeanMetric = CountedMetric<MeanCounts>;
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
              EvaluatedBatch::Metrics const& metrics);
 
+/// MetricKind::unavailable's answer: nothing if the metric applies, else why not.
+std::optional<std::string> unless(bool applies, char const* why);
+
 /// Whether the first term of the model's loss has this name: "token", "label", "span".
 bool predicts(Model const& model, std::string_view term);
 

@@ -35,14 +35,12 @@ void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
 }
 
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
-  if (predicts(model, "label") && !data.facts().classes.empty()) return std::nullopt;
-  return "the model does not predict classes";
+  return unless(predicts(model, "label") && !data.facts().classes.empty(), "the model does not predict classes");
 }
 
 std::optional<std::string> no_two(Dataset const& data, Model const& model) {
   if (auto unavailable = no_classes(data, model)) return unavailable;
-  if (data.facts().classes.size() == 2) return std::nullopt;
-  return "there are not two classes";
+  return unless(data.facts().classes.size() == 2, "there are not two classes");
 }
 
 /// A measure of the confusion matrix of all rows.

@@ -29,8 +29,8 @@ Declared<MetricKind> const perplexity_metric{
      }}};
 
 std::optional<std::string> no_units(Dataset const& data, Model const&) {
-  if (data.facts().held_out_units) return std::nullopt;
-  return "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted";
+  return unless(data.facts().held_out_units.has_value(),
+                "the held-out data are not a text that the tokens cover: its bytes and words cannot be counted");
 }
 
 /// The mean cross entropy per token, times the number of tokens per unit (byte or word) of the held-out text: comparable across tokenizers.
@@ -98,10 +98,7 @@ Declared<MetricInfo> const averaged_accuracy_of_terms_metric{
 Declared<MetricKind> const other_terms_metric{
     {.info = {"loss_of.*", "nat", Better::lower, "mean cross entropy of another term of the loss: next_sentence, token", {.min = 0}},
      .always = 5,
-     .unavailable = [](Dataset const&, Model const& model) -> std::optional<std::string> {
-       if (model.terms().size() > 1) return std::nullopt;
-       return "the model's loss has one term";
-     },
+     .unavailable = [](Dataset const&, Model const& model) { return unless(model.terms().size() > 1, "the model's loss has one term"); },
      .make = [](Dataset const&) { return std::make_unique<CountedMetric<SumsByTerm>>(add_other_terms, write_other_terms); }}};
 
 }  // namespace

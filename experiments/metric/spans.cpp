@@ -63,8 +63,7 @@ void write_lost(double const& lost, Row& row, std::string const& prefix) {
 }
 
 std::optional<std::string> no_spans(Dataset const&, Model const& model) {
-  if (predicts(model, "span")) return std::nullopt;
-  return "the model does not predict answer spans";
+  return unless(predicts(model, "span"), "the model does not predict answer spans");
 }
 
 template <class Counts>

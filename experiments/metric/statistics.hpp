@@ -23,9 +23,6 @@ struct Interval {
   double low = 0, high = 0;
   double half_width() const { return high / 2 - low / 2; }
 };
-inline std::optional<double> half_width_of(std::optional<Interval> const& interval) {
-  return interval ? std::optional(interval->half_width()) : std::nullopt;
-}
 
 /// Mean and standard deviation of one group of values.
 struct Estimate {

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -152,7 +153,7 @@ using Levels = std::vector<std::size_t>;
 /// The factors by how many levels they have, most first.
 std::vector<std::size_t> by_levels(Grid const& grid) {
   std::vector<std::size_t> order(grid.factors.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t f) { return grid.factors[f].levels.size(); });
   return order;
 }
