@@ -190,8 +190,7 @@ FigureLayer line_of(Material const& material, Grid const& grid, Levels levels, s
   return layer;
 }
 
-/// Each arm's mean and interval: one key on the axis, one as lines, a panel for each combination of the others. Lines that are not parallel
-/// show an interaction.
+/// Each arm's mean and interval: one key on the axis, one as lines, a panel per combination of the others. Not parallel: an interaction.
 std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   auto const order = by_levels(grid);
   std::size_t const along = order[0], lines = order[1];
@@ -285,8 +284,7 @@ bool natural_less(std::string const& a, std::string const& b) {
   return a.size() - i < b.size() - j;
 }
 
-/// Every metric that is worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
-/// model. What comes beyond the first few is folded.
+/// Every metric that is worth a curve: the ablation's, the training loss, others of validation, and what a probe says of the whole model.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
   std::set<std::string, decltype(&natural_less)> found(&natural_less);

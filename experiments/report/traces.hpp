@@ -69,8 +69,7 @@ Axis steps_axis(double from, double to);
 
 // The figures of a run or an ablation.
 
-/// All figures of the material: learning curves, differences to the baseline during training and at its end, the metric against a varied
-/// number, and probes by layer and step.
+/// All of them: learning curves, differences to the baseline in training and at its end, the metric over a number, probes by layer.
 std::vector<Figure> figures(Material const& material);
 
 /// A forest plot: each arm's paired differences to the baseline, one dot per seed, with mean, interval, p and verdict. An arm far from the
