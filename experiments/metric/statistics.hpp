@@ -31,8 +31,6 @@ struct Estimate {
   double deviation = 0;  ///< with n − 1; 0 for one value, or for values that differ only by rounding; ∞ if a value is infinite
   std::optional<Interval> interval;
   std::string method = "none";  ///< of the interval: "t" or "BCa"; "none" without an interval: deviation is 0 or infinite
-  /// The interval, or [mean, mean] without one.
-  Interval interval_or_mean() const { return interval.value_or(Interval{mean, mean}); }
 };
 
 /// The median; of an even number of values the mean of the two in the middle, of none 0.

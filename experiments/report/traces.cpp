@@ -12,7 +12,7 @@
 namespace heed {
 
 CurvePoint point_of(double x, Estimate const& found) {
-  auto const interval = found.interval_or_mean();
+  auto const interval = found.interval.value_or(Interval{found.mean, found.mean});
   return {x, found.mean, interval.low, interval.high};
 }
 
