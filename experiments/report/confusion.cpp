@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -85,26 +86,27 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_wrong = 12;  ///< examples on a page
 
+/// Null if it is not there.
+Json const& member(Json const& line, char const* key) {
+  static Json const null;
+  auto const found = line.find(key);
+  return found == line.end() ? null : *found;
+}
+
 /// The lines of predictions.jsonl; of a folder without one none. Throws FileError for a line that is none of its own.
 std::vector<Json> lines_of(std::filesystem::path const& folder) {
-  auto const text = read_if_there(folder / "predictions.jsonl");
+  std::istringstream text(read_if_there(folder / "predictions.jsonl").value_or(""));
   std::vector<Json> lines;
-  for (std::size_t at = 0; text && at < text->size();) {
-    auto const end = std::min(text->find('\n', at), text->size());
-    auto line = parse_json<Json>(text->substr(at, end - at), "predictions.jsonl");
-    if (!line.is_object() || !line.contains("first") || !line["first"].is_string() || !line.contains("predicted") ||
-        !line["predicted"].is_string())
-      throw FileError(fmt::format("predictions.jsonl: line {} is not an example", lines.size() + 1));
-    lines.push_back(std::move(line));
-    at = end + 1;
+  for (std::string each; std::getline(text, each);) {
+    auto const& line = lines.emplace_back(parse_json<Json>(each, "predictions.jsonl"));
+    if (!line.is_object() || !member(line, "first").is_string() || !member(line, "predicted").is_string())
+      throw FileError(fmt::format("predictions.jsonl: line {} is not an example", lines.size()));
   }
   return lines;
 }
 
-std::string text_at(Json const& line, char const* key) {
-  return line.contains(key) && line[key].is_string() ? line[key].get<std::string>() : "";
-}
-double number_at(Json const& line, char const* key) { return line.contains(key) && line[key].is_number() ? line[key].get<double>() : 0; }
+std::string text_at(Json const& line, char const* key) { return member(line, key).is_string() ? member(line, key).get<std::string>() : ""; }
+double number_at(Json const& line, char const* key) { return member(line, key).is_number() ? member(line, key).get<double>() : 0; }
 
 /// How often each label was taken for which.
 Confusion confusion_of(std::vector<Json> const& lines) {
@@ -120,12 +122,13 @@ Confusion confusion_of(std::vector<Json> const& lines) {
 
 /// The tokens that the summary token has attended to, shaded by weight.
 std::string attention_html(Json const& line) {
-  if (!line.contains("looked") || !line["looked"].is_array()) return "";
+  auto const& looked = member(line, "looked");
+  if (!looked.is_array()) return "";
   double most = 0;
-  for (auto const& each : line["looked"])
+  for (auto const& each : looked)
     if (each.is_array() && each.size() == 2 && each[1].is_number()) most = std::max(most, each[1].get<double>());
   std::string html = "<p class=\"looked\">";
-  for (auto const& each : line["looked"]) {
+  for (auto const& each : looked) {
     if (!each.is_array() || each.size() != 2 || !each[0].is_string() || !each[1].is_number()) continue;
     double const weight = each[1].get<double>();
     html += fmt::format("<span style=\"--weight:{:.3f}\" title=\"{:.3f}\">{}</span>", most > 0 ? weight / most : 0, weight,
@@ -138,7 +141,7 @@ std::string example(Json const& line) {
   std::string html = fmt::format("<div class=\"example\">\n<p class=\"note\">{}</p>\n<p>{}</p>\n", escape(text_at(line, "place")),
                                  escape(text_at(line, "first")));
   if (line.contains("second")) html += fmt::format("<p>{}</p>\n", escape(text_at(line, "second")));
-  if (line.contains("options") && line["options"].is_array()) {
+  if (member(line, "options").is_array()) {
     std::string options;
     for (auto const& option : line["options"])
       options += fmt::format("<li>{}</li>\n", option.is_string() ? escape(option.get<std::string>()) : "");
@@ -149,7 +152,7 @@ std::string example(Json const& line) {
                         escape(text_at(line, "label")), escape(text_at(line, "predicted")), number_at(line, "probability"));
   } else {
     std::string answers;
-    for (auto const& answer : line["answers"])
+    for (auto const& answer : member(line, "answers"))
       if (answer.is_string()) answers += (answers.empty() ? "" : ", ") + answer.get<std::string>();
     html += fmt::format("<p>answer <strong>{}</strong>, predicted <strong>{}</strong></p>\n", answers.empty() ? "none" : escape(answers),
                         text_at(line, "predicted").empty() ? "none" : escape(text_at(line, "predicted")));

@@ -3,10 +3,12 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/key.hpp"
@@ -87,23 +89,6 @@ std::optional<Figure> difference_curves(Material const& material) {
 
 // ---------------------------------------------------------------- over a number
 
-/// Where an arm stands: the number that it gives to a key, the values of its other keys, and short labels of these.
-struct ArmPlace {
-  std::optional<double> place;
-  std::string rest, label;
-};
-ArmPlace place_of(ArmResult const& arm, std::string const& key) {
-  std::optional<double> place;
-  std::string rest, label;
-  for (auto const& [name, value] : arm.keys) {
-    if (name == key)
-      place = parsed_number<double>(value);
-    else
-      rest += (rest.empty() ? "" : ", ") + value, label += (label.empty() ? "" : ", ") + label_of(value);
-  }
-  return {place && std::isfinite(*place) ? place : std::nullopt, rest, label};
-}
-
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
   Traces traces;
@@ -111,14 +96,22 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
   std::map<std::string, std::string> labels;
   std::string left_out;
   for (auto const& arm : material.arms) {
-    auto const [place, rest, label] = place_of(arm, key);
-    if (!place || !arm.estimate) continue;
+    std::optional<double> place;
+    std::vector<std::string> others, words;  // the values of its other keys
+    for (auto const& [name, value] : arm.keys) {
+      if (name == key)
+        place = parsed_number<double>(value);
+      else
+        others.push_back(value), words.push_back(label_of(value));
+    }
+    if (!place || !std::isfinite(*place) || !arm.estimate) continue;
     if (!arm.has_finite_mean() || std::abs(arm.estimate->mean) > reach) {
       left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
       continue;
     }
     places.insert(*place);
-    labels[rest] = label;
+    auto const rest = fmt::format("{}", fmt::join(others, ", "));
+    labels[rest] = fmt::format("{}", fmt::join(words, ", "));
     auto line = std::ranges::find(traces, rest, &FigureLayer::name);
     if (line == traces.end()) {
       std::size_t const i = traces.size();
@@ -127,8 +120,8 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
     line->points.push_back(point_of(*place, *arm.estimate));
   }
   if (places.size() < 3) return std::nullopt;
-  auto const words = mapped(labels, [](auto const& each) { return each.second; });
-  bool const differ = std::set(words.begin(), words.end()).size() == labels.size();
+  auto const names = labels | std::views::values;
+  bool const differ = std::set<std::string>(names.begin(), names.end()).size() == labels.size();
   Range range;
   for (auto& trace : traces) {
     if (differ) trace.name = labels.at(trace.name);
