@@ -28,12 +28,6 @@ struct Totals {
   double all = 0, hits = 0;
 };
 
-void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
-  auto const right = batch.targets().data<std::int64_t>();
-  for (std::size_t row = 0; row < right.size(); ++row)
-    if (right[row] >= 0) ++at(at(counts, right[row]), batch.best()[row]);
-}
-
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
   return unless(predicts(model, "label") && !data.facts().classes.empty(), "the model does not predict classes");
 }
@@ -64,6 +58,12 @@ Declared<MetricKind> const matthews_metric{
               matthews_correlation, no_classes)};
 
 }  // namespace
+
+void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
+  auto const right = batch.targets().data<std::int64_t>();
+  for (std::size_t row = 0; row < right.size(); ++row)
+    if (right[row] >= 0) ++at(at(counts, right[row]), batch.best()[row]);
+}
 
 double f1(ConfusionMatrix const& counts, std::size_t of) {
   Totals const totals(counts);

@@ -3,6 +3,7 @@
 #include "experiments/metric/spans.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "experiments/data/examples/answers.hpp"
 #include "experiments/data/examples/example.hpp"
@@ -12,6 +13,23 @@
 namespace heed {
 
 namespace {
+
+/// max over i ≤ j of starts[i] + ends[j] within the passage (1 in `passage`), the first of ties; 2 is the position of no answer.
+SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
+  SpanGuess best;
+  std::size_t begin = passage.size();  // the best start so far
+  for (std::size_t position = 0; position < passage.size(); ++position) {
+    if (passage[position] == 2) best.null_score = starts[position] + ends[position];
+    if (passage[position] != 1) continue;
+    if (begin == passage.size() || starts[position] > starts[begin]) begin = position;
+    double const score = starts[begin] + ends[position];
+    if (best.begin >= 0 && score <= best.score) continue;
+    best.begin = static_cast<Index>(begin);
+    best.end = static_cast<Index>(position);
+    best.score = score;
+  }
+  return best;
+}
 
 struct SpanQuestion {
   double above;         ///< how much the score of its stretch is above that of no answer
@@ -99,22 +117,6 @@ Declared<MetricKind> const lost_answers_metric{of_spans(
     add_lost, write_lost)};
 
 }  // namespace
-
-SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
-  SpanGuess best;
-  std::size_t begin = passage.size();  // the best start so far
-  for (std::size_t position = 0; position < passage.size(); ++position) {
-    if (passage[position] == 2) best.null_score = starts[position] + ends[position];
-    if (passage[position] != 1) continue;
-    if (begin == passage.size() || starts[position] > starts[begin]) begin = position;
-    double const score = starts[begin] + ends[position];
-    if (best.begin >= 0 && score <= best.score) continue;
-    best.begin = static_cast<Index>(begin);
-    best.end = static_cast<Index>(position);
-    best.score = score;
-  }
-  return best;
-}
 
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions) {
   auto const logits = predictions.front().head.logits().to_vector();  // [B, 2, T]

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <numeric>
 #include <set>
 #include <sstream>
 
@@ -36,12 +37,12 @@ std::vector<std::vector<std::string>> Confusion::rows() const {
     Index of_label = 0, of_prediction = 0;
     auto& row = rows.emplace_back(std::vector<std::string>{classes[i], ""});
     for (std::size_t j = 0; j < classes.size(); ++j) {
-      of_label += at(i, j), of_prediction += at(j, i);
-      row.push_back(fmt::format("{}", at(i, j)));
+      of_label += counts[i][j], of_prediction += counts[j][i];
+      row.push_back(fmt::format("{}", counts[i][j]));
     }
     row[1] = fmt::format("{}", of_label);
-    row.push_back(share(at(i, i), of_label));
-    precision.push_back(share(at(i, i), of_prediction));
+    row.push_back(share(counts[i][i], of_label));
+    precision.push_back(share(counts[i][i], of_prediction));
   }
   precision.emplace_back();
   rows.push_back(precision);
@@ -52,17 +53,18 @@ std::optional<Figure> Confusion::figure() const {
   if (classes.size() > most_classes) return std::nullopt;
   double const side = std::clamp(0.42 * static_cast<double>(classes.size()), 1.4, 4.2);
   Panel panel{.x = axis_of_names(classes, "prediction"), .y = axis_of_rows(classes, "label"), .cells = Cells{.columns = classes.size()}};
-  for (std::size_t i = 0; i < counts.size(); ++i) {
-    std::size_t const label = i / classes.size(), predicted = i % classes.size();
-    Index of_label = 0;
-    for (std::size_t j = 0; j < classes.size(); ++j) of_label += at(label, j);
-    double const of_row = to_double(counts[i]) / to_double(std::max<Index>(1, of_label));
-    panel.cells->values.push_back(of_row);
-    panel.notes.push_back({.text = fmt::format("{}", counts[i]),
-                           .x = static_cast<double>(predicted),
-                           .y = static_cast<double>(label),
-                           .colour = of_row > 0.55 ? "#ffffff" : "#1a1c20",
-                           .centred = true});
+  for (std::size_t label = 0; label < classes.size(); ++label) {
+    auto const& row = counts[label];
+    auto const of_label = std::max<Index>(1, std::accumulate(row.begin(), row.end(), Index{0}));
+    for (std::size_t predicted = 0; predicted < row.size(); ++predicted) {
+      double const of_row = to_double(row[predicted]) / to_double(of_label);
+      panel.cells->values.push_back(of_row);
+      panel.notes.push_back({.text = fmt::format("{}", row[predicted]),
+                             .x = static_cast<double>(predicted),
+                             .y = static_cast<double>(label),
+                             .colour = of_row > 0.55 ? "#ffffff" : "#1a1c20",
+                             .centred = true});
+    }
   }
   return Figure{.name = "confusion",
                 .title = "Confusion matrix",
@@ -71,11 +73,6 @@ std::optional<Figure> Confusion::figure() const {
                 .scales = {{.colours = {"#ffffff", "#0072b2"}, .shown = false}},
                 .frame_width = side,
                 .frame_height = side};
-}
-
-void Confusion::add(EvaluatedBatch const& batch) {
-  auto const labels = batch.targets().data<std::int64_t>();
-  for (std::size_t i = 0; i < labels.size(); ++i) ++at(static_cast<std::size_t>(labels[i]), static_cast<std::size_t>(batch.best()[i]));
 }
 
 // ---------------------------------------------------------------- on a page
@@ -108,7 +105,6 @@ std::vector<Json> lines_of(std::filesystem::path const& folder) {
 std::string text_at(Json const& line, char const* key) { return member(line, key).is_string() ? member(line, key).get<std::string>() : ""; }
 double number_at(Json const& line, char const* key) { return member(line, key).is_number() ? member(line, key).get<double>() : 0; }
 
-/// How often each label was taken for which.
 Confusion confusion_of(std::vector<Json> const& lines) {
   std::set<std::string> known;
   for (Json const& line : lines) known.insert({text_at(line, "label"), text_at(line, "predicted")});
@@ -116,7 +112,7 @@ Confusion confusion_of(std::vector<Json> const& lines) {
   auto const number = [&](Json const& line, char const* key) {
     return static_cast<std::size_t>(std::distance(known.begin(), known.find(text_at(line, key))));
   };
-  for (Json const& line : lines) ++confusion.at(number(line, "label"), number(line, "predicted"));
+  for (Json const& line : lines) ++confusion.counts[number(line, "label")][number(line, "predicted")];
   return confusion;
 }
 

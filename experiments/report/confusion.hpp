@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/metric/evaluated_batch.hpp"
+#include "experiments/metric/labels.hpp"
+#include "experiments/metric/metric.hpp"
 #include "experiments/report/figure.hpp"
 
 namespace heed {
@@ -13,12 +14,11 @@ namespace heed {
 /// How often each label was taken for which class; as a metric, for which the most probable one of every labelled example.
 struct Confusion : Metric {
   std::vector<std::string> classes;
-  std::vector<Index> counts;  ///< [label, prediction], row by row
+  ConfusionMatrix counts;
 
-  explicit Confusion(std::vector<std::string> names) : classes(std::move(names)), counts(classes.size() * classes.size()) {}
-  Index& at(std::size_t label, std::size_t predicted) { return counts[label * classes.size() + predicted]; }
-  Index at(std::size_t label, std::size_t predicted) const { return counts[label * classes.size() + predicted]; }
-  void add(EvaluatedBatch const& batch) override;
+  explicit Confusion(std::vector<std::string> names)
+      : classes(std::move(names)), counts(classes.size(), std::vector<Index>(classes.size())) {}
+  void add(EvaluatedBatch const& batch) override { add_labels(batch, counts); }
   void write(Row&, std::string const&) const override {}
 
   /// Rows are labels with their number of examples, columns predictions; at the edges recall and precision. "–" where there are none.
