@@ -102,12 +102,10 @@ Json picture_json(Tensor const& pixels, double brightest) {
   return {{"channels", pixels.size(0)}, {"height", pixels.size(1)}, {"width", pixels.size(2)}, {"pixels", base64(bytes)}};
 }
 
-using Arrays = std::map<std::string, NpyArray>;
-
 /// A file of maps, and so many examples that are in it.
 struct MapFile {
   std::string path;
-  Arrays arrays;
+  std::map<std::string, NpyArray> arrays;
   Index examples = std::numeric_limits<Index>::max();
 
   /// Throws FileError that begins with the file's name.

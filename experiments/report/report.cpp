@@ -119,8 +119,6 @@ bool is_of_results(fs::path const& path, fs::path const& folder) {
   return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
 }
 
-void say(std::string const& line) { std::fputs(("heed: " + line + "\n").c_str(), stderr); }
-
 /// Whether an older page of the same results has figures, which the new one has not.
 bool is_richer(fs::path const& path, std::vector<Chapter> const& chapters) {
   auto const old = read_if_there(path);
@@ -139,8 +137,9 @@ void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
   if (!stays) write_atomically(path, page(chapters));
   if (undrawn == chapters.end()) return;
   auto const again = fmt::format("{}; heed report {} draws them", undrawn->undrawn, path.parent_path().string());
-  say(stays ? fmt::format("{} keeps its figures and stays unchanged, because none can be drawn now: {}", path.string(), again)
-            : fmt::format("the report {} has no figures: {}", path.string(), again));
+  auto const line = stays ? fmt::format("{} keeps its figures and stays unchanged, because none can be drawn now: {}", path.string(), again)
+                          : fmt::format("the report {} has no figures: {}", path.string(), again);
+  fmt::print(stderr, "heed: {}\n", line);
 }
 
 /// Runs on one page that have read a file with different contents are no comparison: each says so.
