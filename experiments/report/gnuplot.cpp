@@ -16,15 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__APPLE__)
-#include <crt_externs.h>
-#endif
-
 #include "experiments/config/table.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/report/html.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
+
+extern "C" char** environ;  // not in every system's headers
 
 namespace heed {
 
@@ -73,33 +71,19 @@ class Scratch {
   fs::path path_;
 };
 
-/// The environment of this process, for a program that it starts.
-char** own_environment() {
-#if defined(__APPLE__)
-  return *::_NSGetEnviron();
-#else
-  return environ;
-#endif
-}
-
 /// The status with which a process ends, which is killed after a while or when heed is asked to end. Throws Hanging, Interrupted.
 int ended(pid_t process, std::chrono::milliseconds limit) {
   auto const end = std::chrono::steady_clock::now() + limit;
   int const before = signals_noted();  // a page of what was done is drawn even so
   int status = 0;
-  auto const kill = [&] {
-    ::kill(process, SIGKILL);
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-  };
   for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
     auto const result = ::waitpid(process, &status, WNOHANG);
     if (result == process || (result < 0 && errno != EINTR)) return status;
-    if (signals_noted() > before) {
-      kill();
-      throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
-    }
-    if (std::chrono::steady_clock::now() >= end) {
-      kill();
+    bool const interrupted = signals_noted() > before;
+    if (interrupted || std::chrono::steady_clock::now() >= end) {
+      ::kill(process, SIGKILL);
+      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+      if (interrupted) throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
       throw Hanging(fmt::format("gnuplot did not end within {:.0f} s", std::ceil(std::chrono::duration<double>(limit).count())));
     }
     std::this_thread::sleep_for(pause);
@@ -119,7 +103,7 @@ bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::mi
   char name[] = "gnuplot", no_startup_file[] = "-d";
   char* arguments[] = {name, no_startup_file, nullptr};
   pid_t process = -1;
-  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, own_environment());
+  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return false;
   int const status = ended(process, limit);

@@ -24,12 +24,6 @@ namespace heed {
 
 namespace {
 
-/// Whether the folder's summary.json is a study's.
-bool holds_study(fs::path const& folder) {
-  auto const summary = find_json(folder / "summary.json");
-  return summary && summary->is_object() && summary->contains("study");
-}
-
 /// The chapter of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
 Chapter study_chapter(fs::path const& folder) {
   Chapter chapter{.material = {}, .figures = {}, .drawings = {}, .maps = {}, .study = read_study(folder)};
@@ -96,7 +90,7 @@ void draw_figures(Chapter& chapter) {
 
 Chapter chapter_of(fs::path const& folder, std::size_t budget) {
   Chapter chapter;
-  if (holds_study(folder)) {
+  if (!in_summary(folder, "study").is_null()) {
     chapter = study_chapter(folder);
   } else {
     chapter.material = read_material(folder);
