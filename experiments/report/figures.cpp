@@ -11,7 +11,6 @@
 #include <fmt/ranges.h>
 
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"

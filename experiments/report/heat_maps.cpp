@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {

@@ -11,7 +11,6 @@
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 
 namespace heed {

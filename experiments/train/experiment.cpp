@@ -13,7 +13,7 @@
 #include "experiments/exchange/huggingface.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/metric.hpp"
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
