@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/metric/labels.hpp"
-#include "experiments/metric/metric.hpp"
 #include "experiments/report/figure.hpp"
 
 namespace heed {
