@@ -210,32 +210,32 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, Bes
   return paired;
 }
 
-std::vector<Drawing> drawings_for(fs::path const& file, std::vector<Figure> const& figures) {
-  auto drawings = draw(figures, file.extension() == ".png" ? Beside::png : file.extension() == ".html" ? Beside::narrow : Beside::nothing);
-  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
-  return std::move(*drawings);
-}
-
-void write_drawing(fs::path const& file, Drawing const& drawing) {
-  auto const kind = file.extension();
-  write_atomically(file, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
-}
-
 std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure) {
   if (drawing.narrow.empty()) return inlined_svg(drawing.svg, prefix, figure);
   return fmt::format("<div class=\"roomy\">{}</div><div class=\"slim\">{}</div>", inlined_svg(drawing.svg, prefix, figure),
                      inlined_svg(drawing.narrow, prefix + "-slim", figure));
 }
 
-std::string page_of_figures(std::string const& title, std::string const& if_none, std::vector<Figure> const& figures,
-                            std::vector<Drawing> const& drawings) {
+void write_figures(fs::path const& file, std::vector<Figure> const& figures, std::string const& title, std::string const& if_none) {
+  auto const kind = file.extension();
+  auto const drawings = draw(figures, kind == ".png" ? Beside::png : kind == ".html" ? Beside::narrow : Beside::nothing);
+  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
   std::string html = fmt::format("<main>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", escape(title),
                                  escape(figures.empty() ? if_none : figures.front().caption));
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    html +=
-        fmt::format("<figure>\n<h3>{0}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">{1}</div>\n</figure>\n",
-                    escape(figures[i].title), inlined(drawings[i], figures[i].name, figures[i]));
-  return html_page(title, html + "</main>\n");
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    auto const& drawing = (*drawings)[i];
+    if (kind == ".html") {
+      html += fmt::format(
+          "<figure>\n<h3>{0}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">{1}</div>\n</figure>\n",
+          escape(figures[i].title), inlined(drawing, figures[i].name, figures[i]));
+      continue;
+    }
+    auto path = file;
+    if (auto const& name = figures[i].name; figures.size() > 1)
+      path.replace_filename(fmt::format("{}-{}{}", file.stem().string(), name.substr(name.find_first_of("0123456789")), kind.string()));
+    write_atomically(path, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
+  }
+  if (kind == ".html") write_atomically(file, html_page(title, html + "</main>\n"));
 }
 
 }  // namespace heed
