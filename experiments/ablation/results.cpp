@@ -12,7 +12,7 @@
 
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/npz.hpp"
 

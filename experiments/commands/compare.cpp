@@ -14,7 +14,6 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/report/ablation_result.hpp"
 #include "experiments/train/experiment.hpp"

@@ -149,7 +149,7 @@ class Evaluator {
   }
 
   /// How often each class was taken for which; "": the data have no classes.
-  std::string confusion() const { return confusion_ ? "\n" + table(confusion_->counts().rows()) : ""; }
+  std::string confusion() const { return confusion_ ? "\n" + table(confusion_->rows()) : ""; }
 
   /// A note about the results; "": none.
   std::string remark(Evaluation const& evaluation) const {
@@ -166,8 +166,8 @@ class Evaluator {
     auto const folder = run_.folder() / folder_name(evaluation);
     auto files = drawn([&] { return draw_by_length(evaluation); });
     if (confusion_) {
-      files.merge(drawn([&] { return drawn_files(confusion_->counts().figure()); }));
-      for (auto const& row : confusion_->counts().rows()) files["confusion.csv"] += csv_line(row);
+      files.merge(drawn([&] { return drawn_files(confusion_->figure()); }));
+      for (auto const& row : confusion_->rows()) files["confusion.csv"] += csv_line(row);
     }
     files["results.csv"] = csv_of(evaluation);
     files["results.json"] = json_of(evaluation);
@@ -240,7 +240,7 @@ class Evaluator {
   std::unique_ptr<Dataset> data_;
   std::vector<MetricKind const*> kinds_;
   mutable DecodedTexts texts_;
-  mutable std::optional<ConfusionMetric> confusion_;
+  mutable std::optional<Confusion> confusion_;
 };
 
 void check_options(EvaluateOptions const& options) {

@@ -116,7 +116,7 @@ void head_effects(Inspected const& subject, InspectOptions const& options, std::
   }
   out << fmt::format("loss {:.4f} nat a token; {}:\n{}", loss_of(*run.model, tokens, nullptr), title, table(rows));
   if (options.picture.empty()) return;
-  write_drawing(options.picture, drawings_for(options.picture, {figure_of(changes, layers, title)}).front());
+  write_figures(options.picture, {figure_of(changes, layers, title)}, title);
   out << fmt::format("drawn in {}\n", options.picture.string());
 }
 

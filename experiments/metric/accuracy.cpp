@@ -37,17 +37,17 @@ Declared<MetricKind> const accuracy_metric{
 Declared<MetricKind> const exact_metric{
     {.info = {"exact", "", Better::higher, "tasks: share of sequences whose targets are all predicted right", fraction},
      .always = 3,
-     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-       Signature const given = data.signature();
-       if (given.has("targets") && given["targets"].made_by.empty()) return std::nullopt;
-       return "the data are not a task whose sequences have answers";
-     },
+     .unavailable =
+         [](Dataset const& data, Model const&) {
+           Signature const given = data.signature();
+           return unless(given.has("targets") && given["targets"].made_by.empty(), "the data are not a task whose sequences have answers");
+         },
      .make = [](Dataset const&) { return std::make_unique<MeanMetric>("exact", add_sequences, &MeanCounts::mean); }}};
 
 /// Accuracy of the category: a prediction is right if the most probable of the tokens with a category has the target's.
 class Groups : public Metric {
  public:
-  explicit Groups(TargetGroups groups) : groups_(std::move(groups)), shares_(groups_.names.size()) {}
+  explicit Groups(TargetGroups groups) : groups_(std::move(groups)), right_(groups_.names.size()) {}
 
   void observe(Batch const& batch, Index first, Tensor const& logits) override {
     if (!batch.has("groups")) return;
@@ -56,22 +56,18 @@ class Groups : public Metric {
     for (std::size_t i = 0; i < group.size(); ++i) {
       if (group[i] < 0) continue;
       auto const found = best(logits.rows(static_cast<Index>(i), 1).to_vector());
-      AnswerShare& share = at(shares_, group[i]);
-      share.all += 1;
-      share.right += category(found) == category(static_cast<std::size_t>(wanted[i])) ? 1 : 0;
+      MeanCounts& right = at(right_, group[i]);
+      right.count += 1;
+      right.sum += category(found) == category(static_cast<std::size_t>(wanted[i])) ? 1 : 0;
     }
   }
   void add(EvaluatedBatch const&) override {}
   void write(Row& row, std::string const& prefix) const override {
-    for (std::size_t i = 0; i < shares_.size(); ++i)
-      if (shares_[i].all > 0) row.set(prefix + ".accuracy." + groups_.names[i], shares_[i].right / shares_[i].all);
+    for (std::size_t i = 0; i < right_.size(); ++i)
+      if (right_[i].count > 0) row.set(prefix + ".accuracy." + groups_.names[i], right_[i].mean());
   }
 
  private:
-  struct AnswerShare {
-    double right = 0, all = 0;
-  };
-
   Index category(std::size_t token) const { return groups_.categories[token]; }
   std::size_t best(std::vector<double> const& scores) const {
     std::size_t found = scores.size();
@@ -81,17 +77,15 @@ class Groups : public Metric {
   }
 
   TargetGroups groups_;
-  std::vector<AnswerShare> shares_;
+  std::vector<MeanCounts> right_;
 };
 
 Declared<MetricKind> const group_accuracy_metric{
     {.info = {"accuracy.*", "", Better::higher, "accuracy within a group of targets (grammar: verbs by distance from their subject)",
               fraction},
      .always = 4,
-     .unavailable = [](Dataset const& data, Model const&) -> std::optional<std::string> {
-       if (!data.facts().groups.names.empty()) return std::nullopt;
-       return "the data define no groups of targets";
-     },
+     .unavailable = [](Dataset const& data,
+                       Model const&) { return unless(!data.facts().groups.names.empty(), "the data define no groups of targets"); },
      .make = [](Dataset const& data) { return std::make_unique<Groups>(data.facts().groups); }}};
 
 }  // namespace

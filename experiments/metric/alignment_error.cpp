@@ -62,13 +62,8 @@ std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<L
 }
 
 std::vector<Link> links_to_fields(std::vector<Link> const& links, PictureFields const& picture) {
-  Index const rows = picture.fields / picture.across;
   std::map<std::pair<Index, Index>, bool> sure;
-  for (auto const& link : links) {
-    Index const y = link.source / picture.width, x = link.source % picture.width;
-    Index const field = y * rows / picture.height * picture.across + x * picture.across / picture.width;
-    sure[{link.target, field}] |= link.sure;
-  }
+  for (auto const& link : links) sure[{link.target, picture.at(link.source / picture.width, link.source % picture.width)}] |= link.sure;
   return mapped(sure, [](auto const& field) { return Link{field.first.first, field.first.second, field.second}; });
 }
 
@@ -117,21 +112,18 @@ void add_mean_map(EvaluatedBatch const& batch, AlignmentCounts& counts) {
 }
 
 /// By the mean of the heads of each of them.
-class LayerAlignmentErrors : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override {
-    auto const& maps = batch.source_maps();
-    counts_.resize(maps.size());
-    for (std::size_t layer = 0; layer < maps.size(); ++layer) counts_[layer] += counts_of(batch, maps[layer]);
-  }
-  void write(Row& row, std::string const& prefix) const override {
-    for (std::size_t layer = 0; layer < counts_.size(); ++layer)
-      row.set(fmt::format("{}.alignment_error.layer{}", prefix, layer), error_rate(counts_[layer]));
-  }
+using LayerCounts = std::vector<AlignmentCounts>;
 
- private:
-  std::vector<AlignmentCounts> counts_;
-};
+void add_layers(EvaluatedBatch const& batch, LayerCounts& counts) {
+  auto const& maps = batch.source_maps();
+  counts.resize(maps.size());
+  for (std::size_t layer = 0; layer < maps.size(); ++layer) counts[layer] += counts_of(batch, maps[layer]);
+}
+
+void write_layers(LayerCounts const& counts, Row& row, std::string const& prefix) {
+  for (std::size_t layer = 0; layer < counts.size(); ++layer)
+    row.set(fmt::format("{}.alignment_error.layer{}", prefix, layer), error_rate(counts[layer]));
+}
 
 /// `aligned`: whether words of the targets must be aligned with the source.
 template <bool aligned>
@@ -139,8 +131,7 @@ std::optional<std::string> no_attention(Dataset const& data, Model const& model)
   if (written_of(data.signature()).empty()) return "the data give no source";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
   if (aligned && !data.original(0).links) return "the data have no alignment of target words with the source";
-  if (source_maps(model, data.validation(0, 1, model.context()), {}).empty()) return "the model has no attention to the source";
-  return std::nullopt;
+  return unless(!source_maps(model, data.validation(0, 1, model.context()), {}).empty(), "the model has no attention to the source");
 }
 
 Declared<MetricKind> const alignment_error_metric{
@@ -160,7 +151,7 @@ Declared<MetricKind> const pointing_metric{
 Declared<MetricKind> const layer_alignment_error_metric{
     {.info = {"alignment_error.layer*", "", Better::lower, "the same for the heads of one layer", fraction},
      .unavailable = no_attention<true>,
-     .make = [](Dataset const&) { return std::make_unique<LayerAlignmentErrors>(); }}};
+     .make = [](Dataset const&) { return std::make_unique<CountedMetric<LayerCounts>>(add_layers, write_layers); }}};
 
 // ---------------------------------------------------------------- entropy
 

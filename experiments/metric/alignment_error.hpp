@@ -32,6 +32,10 @@ std::vector<Link> hard_links(Tensor const& weights, Index sources, std::vector<L
 struct PictureFields {
   Index height, width;
   Index fields, across;
+
+  Index rows() const { return fields / across; }
+  /// The field that contains a pixel.
+  Index at(Index y, Index x) const { return y * rows() / height * across + x * across / width; }
 };
 
 /// Replaces sources that are pixels (row by row) by the fields that contain them, each once: a link is sure if one of its pixels' is.

@@ -1,89 +1,41 @@
 #include "experiments/metric/bleu.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/data/tokenizer.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "nn/files/utf8.hpp"
 
 namespace heed {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Period and comma, for which 13a considers the neighbouring characters.
-bool is_point(char c) { return c == '.' || c == ','; }
-
-/// ASCII punctuation that is always a word of its own: all but ' - . ,
-bool stands_alone(char c) {
-  return c > ' ' && c < 0x7F && !std::isalnum(static_cast<unsigned char>(c)) && c != '\'' && c != '-' && !is_point(c);
-}
-
-/// Parts neighbours for which before(a) and after(b): "ab" becomes "a b ", or " a b". Matches do not overlap, as in a regular expression.
-template <class Before, class After>
-std::string spaced(std::string_view text, Before before, After after, bool blank_in_front) {
-  std::string result;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i + 1 == text.size() || !before(text[i]) || !after(text[i + 1])) {
-      result += text[i];
-      continue;
-    }
-    if (blank_in_front) result += ' ';
-    result += text[i];
-    result += ' ';
-    result += text[++i];
-    if (!blank_in_front) result += ' ';
-  }
-  return result;
-}
 
 /// The rules of mteval-v13a.pl, as sacrebleu has them. Bytes beyond ASCII are letters to all of them.
 std::string spaced_13a(std::string text) {
   for (auto const& [from, to] : {std::pair("<skipped>", ""), std::pair("-\n", ""), std::pair("\n", " "), std::pair("&quot;", "\""),
                                  std::pair("&amp;", "&"), std::pair("&lt;", "<"), std::pair("&gt;", ">")})
     replace_all(text, from, to);
-  std::string alone = " ";
-  for (char const c : text) alone += stands_alone(c) ? std::string{' ', c, ' '} : std::string{c};
-  alone += ' ';
-  auto const no_digit = [](char c) { return !is_digit(c); };
-  auto const dash = [](char c) { return c == '-'; };
-  text = spaced(alone, no_digit, is_point, false);
-  text = spaced(text, is_point, no_digit, true);
-  return spaced(text, is_digit, dash, false);
+  static std::pair<std::regex, char const*> const rules[] = {
+      {std::regex(R"([!-&(-+/:-@\[-`{-~])"), " $& "},  // all ASCII punctuation but ' - . ,
+      {std::regex("([^0-9])([.,])"), "$1 $2 "},        // points and commas, unless a digit is before or behind them
+      {std::regex("([.,])([^0-9])"), " $1 $2"},
+      {std::regex("([0-9])-"), "$1 - "}};
+  text = " " + text + " ";
+  for (auto const& [rule, replacement] : rules) text = std::regex_replace(text, rule, replacement);
+  return text;
 }
 
 /// Whether Python's str.split() splits at this character.
 bool is_blank(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
-
-/// The small letter of a Latin, Greek or Cyrillic capital (not of İ, which has two, nor the Σ at the end of a word); others as they are.
-char32_t small(char32_t c) {
-  auto const in = [c](char32_t first, char32_t last) { return c >= first && c <= last; };
-  auto const even = [c] { return c + (c % 2 == 0 ? 1 : 0); };
-  auto const odd = [c] { return c + (c % 2 == 1 ? 1 : 0); };
-  if (in('A', 'Z') || (in(0xC0, 0xDE) && c != 0xD7)) return c + 0x20;
-  if (c == 0x178) return 0xFF;
-  if (c == 0x1E9E) return 0xDF;
-  if (in(0x139, 0x148) || in(0x179, 0x17E) || in(0x1CD, 0x1DC) || in(0x4C1, 0x4CE) || c == 0x1AF) return odd();
-  if ((in(0x100, 0x137) && c != 0x130 && c != 0x131) || in(0x14A, 0x177) || c == 0x1A0) return even();
-  if (in(0x1DE, 0x1EF) || in(0x1F8, 0x21F) || in(0x222, 0x233)) return even();
-  if (in(0x1E00, 0x1E95) || in(0x1EA0, 0x1EFF)) return even();
-  if (c == 0x386) return 0x3AC;
-  if (in(0x388, 0x38A)) return c + 37;
-  if (c == 0x38C) return 0x3CC;
-  if (in(0x38E, 0x38F)) return c + 63;
-  if (in(0x391, 0x3AB) && c != 0x3A2) return c + 0x20;
-  if (in(0x400, 0x40F)) return c + 0x50;
-  if (in(0x410, 0x42F)) return c + 0x20;
-  if (in(0x460, 0x481) || in(0x48A, 0x4BF) || in(0x4D0, 0x52F)) return even();
-  return c;
-}
 
 /// Calls f(bytes, code point) for each character; of a byte that is not UTF-8 there is none, as U+FFFD.
 template <class F>
@@ -95,10 +47,11 @@ void each_character(std::string_view text, F f) {
   }
 }
 
+/// In small letters, but for İ, which has two. A byte that is not UTF-8 stays.
 std::string lower(std::string_view text) {
   std::string result;
   each_character(text, [&](std::string_view bytes, char32_t c) {
-    auto const other = small(c);
+    auto const other = c == 0x130 ? c : static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c)));
     result += other == c ? std::string(bytes) : to_utf8(other);
   });
   return result;
@@ -185,5 +138,53 @@ double corpus_bleu(std::vector<std::string> const& hypotheses, std::vector<std::
   for (std::size_t i = 0; i < hypotheses.size(); ++i) counts += bleu_counts(hypotheses[i], {references[i]}, settings);
   return bleu(counts, settings);
 }
+
+// ---------------------------------------------------------------- metrics of decoded targets
+
+namespace {
+
+/// Counts of decoded targets against the held-out text as written in the data: words missing in the vocabulary count as errors.
+void add_text(EvaluatedBatch const& batch, BleuSettings const& settings, std::optional<BleuCounts>& counts) {
+  auto const& decoded = batch.decoded();
+  for (std::size_t row = 0; row < decoded.size(); ++row) {
+    auto const reference = batch.data().original(batch.rows().numbers[row]).reference;
+    if (!reference) throw Error("BLEU: a held-out sequence has no reference text");
+    if (!counts) counts.emplace();
+    *counts += bleu_counts(batch.data().facts().tokenizer->decode(decoded[row].tokens), {*reference}, settings);
+  }
+}
+
+void add_right(EvaluatedBatch const& batch, MeanCounts& right) {
+  auto const& decoded = batch.decoded();
+  for (std::size_t row = 0; row < decoded.size(); ++row) {
+    right.sum += decoded[row].ended && decoded[row].tokens == target_of(batch.batch(), static_cast<Index>(row)) ? 1 : 0;
+    right.count += 1;
+  }
+}
+
+std::optional<std::string> no_text(Dataset const& data, Model const& model) {
+  if (auto const unavailable = no_decoding(data, model)) return unavailable;
+  return unless(data.original(0).reference.has_value(), "the data have no text of their targets");
+}
+
+MetricKind kind(std::string const& name, BleuSettings const& settings, std::string const& help) {
+  using Counts = std::optional<BleuCounts>;  // nothing: of no sequence
+  auto const add = [settings](EvaluatedBatch const& batch, Counts& counts) { add_text(batch, settings, counts); };
+  auto const value = [settings](Counts const& counts) { return counts ? bleu(*counts, settings) : std::nan(""); };
+  auto const make = [=](Dataset const&) { return std::make_unique<CountedMetric<Counts>>(name, add, value); };
+  return {.info = {name, "", Better::higher, help, {.min = 0, .max = 100}}, .unavailable = no_text, .make = make};
+}
+
+Declared<MetricKind> const bleu_metric{
+    kind("bleu", {.tokens = BleuSettings::Tokens::words},
+         "BLEU of the decoded targets, 0 to 100, on the data's own tokens, case-sensitive (sacrebleu's tok:none)")};
+Declared<MetricKind> const bleu_13a_metric{kind("bleu.13a", {}, "the same after mteval-v13a's tokenisation, sacrebleu's default")};
+
+Declared<MetricKind> const decoded_metric{
+    {.info = {"decoded.exact", "", Better::higher, "share of sources whose decoded target is entirely right", fraction},
+     .unavailable = no_decoding,
+     .make = [](Dataset const&) { return std::make_unique<MeanMetric>("decoded.exact", add_right, &MeanCounts::mean); }}};
+
+}  // namespace
 
 }  // namespace heed

@@ -63,6 +63,8 @@ void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass 
   for (Metric* const metric : metrics) metric->add(batch);
 }
 
+std::optional<std::string> unless(bool applies, char const* why) { return applies ? std::nullopt : std::optional<std::string>(why); }
+
 bool predicts(Model const& model, std::string_view term) { return model.terms().front().name == term; }
 
 std::optional<std::string> no_decoding(Dataset const& data, Model const& model) {
@@ -70,8 +72,8 @@ std::optional<std::string> no_decoding(Dataset const& data, Model const& model) 
   auto const& tokenizer = data.facts().tokenizer;
   if (!tokenizer || !tokenizer->begin() || !tokenizer->end()) return "the data do not say where a target ends";
   if (data.validation_batches(1, model.context()) == 0) return "there are no held-out data";
-  if (!model.decode(source_of(data.validation(0, 1, model.context())), {})) return "the model decodes no target from a source";
-  return std::nullopt;
+  return unless(model.decode(source_of(data.validation(0, 1, model.context())), {}) != nullptr,
+                "the model decodes no target from a source");
 }
 
 std::vector<AttentionRecord> source_maps(Model const& model, Batch const& batch, Pass const& pass) {

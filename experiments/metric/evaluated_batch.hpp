@@ -1,13 +1,17 @@
 #pragma once
 
 #include <functional>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "autograd/registry.hpp"
 #include "experiments/data/dataset.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/decode.hpp"
 #include "nn/model.hpp"
@@ -26,6 +30,39 @@ struct HeldOut {
 
 /// Held-out batch number `index` of this many sequences.
 HeldOut held_out(Dataset const& data, Index index, Index rows, Index context);
+
+class EvaluatedBatch;
+
+/// A metric of held-out data, accumulated batch by batch.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+  /// Receives the logits [n, V] of a batch's positions first … first + n − 1 (all sequences' positions, concatenated) before the batch is
+  /// added: those of large vocabularies are never held whole.
+  virtual void observe(Batch const& /*batch*/, Index /*first*/, Tensor const& /*logits*/) {}
+  virtual void add(EvaluatedBatch const& batch) = 0;
+  /// Sets PREFIX.NAME from what was added: NaN if no target counts; a name with a * then has no value.
+  virtual void write(Row& row, std::string const& prefix) const = 0;
+};
+
+/// A kind of metric, declared in its own file: `heed run` writes it as validation.NAME, for averaged weights as validation.ema.NAME.
+struct MetricKind {
+  MetricInfo info;
+  std::optional<int> always = {};  ///< computed at every evaluation during training, in this order; nothing: only on request
+  /// Why the metric does not apply to the data and the model, as "the data pose no task"; nothing: it applies. Null: it always applies.
+  std::function<std::optional<std::string>(Dataset const& data, Model const& model)> unavailable = {};
+  std::function<std::unique_ptr<Metric>(Dataset const& data)> make;
+
+  /// Those with `always` in their order, then the others by name.
+  std::pair<int, std::string_view> order() const { return {always.value_or(std::numeric_limits<int>::max()), info.name}; }
+  /// The metrics that a run writes: plain and of averaged weights.
+  void declare() const {
+    for (auto const& [before, of] : {std::pair("validation.", ""), std::pair("validation.ema.", "; of averaged weights")})
+      Declared<MetricInfo>({before + info.name, info.unit, info.better, info.help + of, info.bounds});
+  }
+};
+extern template void Registry<MetricKind>::add(MetricKind);  // compiled once
+inline std::string const& name_of(MetricKind const& kind) { return kind.info.name; }
 
 /// A model's output for held-out sequences, shared by the metrics.
 class EvaluatedBatch {
@@ -66,23 +103,25 @@ class EvaluatedBatch {
   mutable std::optional<std::vector<AttentionRecord>> source_maps_;
 };
 
-/// A metric that is a function of counts to which every batch adds: PREFIX.NAME.
+/// A metric that is a function of counts to which every batch adds: PREFIX.NAME, or what `write` sets of them.
 template <class Counts>
 class CountedMetric : public Metric {
  public:
   using Add = std::function<void(EvaluatedBatch const&, Counts&)>;
-  using Value = std::function<double(Counts const&)>;
-  CountedMetric(std::string name, Add add, Value value, Counts counts = {})
-      : name_(std::move(name)), add_(std::move(add)), value_(std::move(value)), counts_(std::move(counts)) {}
+  using Write = std::function<void(Counts const&, Row&, std::string const& prefix)>;
+  CountedMetric(Add add, Write write) : add_(std::move(add)), write_(std::move(write)) {}
+  CountedMetric(std::string const& name, Add add, std::function<double(Counts const&)> const& value, Counts counts = {})
+      : CountedMetric(std::move(add), [=](Counts const& all, Row& row, auto const& prefix) { row.set(prefix + "." + name, value(all)); }) {
+    counts_ = std::move(counts);
+  }
 
   void add(EvaluatedBatch const& batch) override { add_(batch, counts_); }
-  void write(Row& row, std::string const& prefix) const override { row.set(prefix + "." + name_, value_(counts_)); }
+  void write(Row& row, std::string const& prefix) const override { write_(counts_, row, prefix); }
 
  private:
-  std::string name_;
   Add add_;
-  Value value_;
-  Counts counts_;
+  Write write_;
+  Counts counts_ = {};
 };
 
 /// A sum, and over how many.
@@ -95,6 +134,9 @@ using MeanMetric = CountedMetric<MeanCounts>;
 /// Runs the model on the sequences and adds the results to the metrics.
 void measure(Dataset const& data, Model const& model, HeldOut const& rows, Pass const& pass, BeamSettings const& search,
              EvaluatedBatch::Metrics const& metrics);
+
+/// MetricKind::unavailable's answer: nothing if the metric applies, else why not.
+std::optional<std::string> unless(bool applies, char const* why);
 
 /// Whether the first term of the model's loss has this name: "token", "label", "span".
 bool predicts(Model const& model, std::string_view term);

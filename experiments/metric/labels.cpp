@@ -28,21 +28,13 @@ struct Totals {
   double all = 0, hits = 0;
 };
 
-void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
-  auto const right = batch.targets().data<std::int64_t>();
-  for (std::size_t row = 0; row < right.size(); ++row)
-    if (right[row] >= 0) ++at(at(counts, right[row]), batch.best()[row]);
-}
-
 std::optional<std::string> no_classes(Dataset const& data, Model const& model) {
-  if (predicts(model, "label") && !data.facts().classes.empty()) return std::nullopt;
-  return "the model does not predict classes";
+  return unless(predicts(model, "label") && !data.facts().classes.empty(), "the model does not predict classes");
 }
 
 std::optional<std::string> no_two(Dataset const& data, Model const& model) {
   if (auto unavailable = no_classes(data, model)) return unavailable;
-  if (data.facts().classes.size() == 2) return std::nullopt;
-  return "there are not two classes";
+  return unless(data.facts().classes.size() == 2, "there are not two classes");
 }
 
 /// A measure of the confusion matrix of all rows.
@@ -66,6 +58,12 @@ Declared<MetricKind> const matthews_metric{
               matthews_correlation, no_classes)};
 
 }  // namespace
+
+void add_labels(EvaluatedBatch const& batch, ConfusionMatrix& counts) {
+  auto const right = batch.targets().data<std::int64_t>();
+  for (std::size_t row = 0; row < right.size(); ++row)
+    if (right[row] >= 0) ++at(at(counts, right[row]), batch.best()[row]);
+}
 
 double f1(ConfusionMatrix const& counts, std::size_t of) {
   Totals const totals(counts);

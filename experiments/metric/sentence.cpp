@@ -111,7 +111,8 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
 }
 
 std::string shown_difference(NumberFormat const& format, double mean, std::optional<Interval> const& interval) {
-  if (!interval || is_centred(*interval, mean)) return format.difference(mean, half_width_of(interval));
+  if (!interval) return format.difference(mean, {});
+  if (is_centred(*interval, mean)) return format.difference(mean, interval->half_width());
   return fmt::format("{} {}", format.difference(mean, {}), format.interval(interval->low, interval->high));
 }
 

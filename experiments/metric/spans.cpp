@@ -3,6 +3,7 @@
 #include "experiments/metric/spans.hpp"
 
 #include <algorithm>
+#include <span>
 
 #include "experiments/data/examples/example.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
@@ -12,107 +13,7 @@ namespace heed {
 
 namespace {
 
-/// Answers against the right ones, the best over a question's, after SQuAD's normalisation. Where some questions have no answer, it is one
-/// to say so: a stretch counts if its score is above that of no answer.
-class Spans : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override {
-    if (!batch.batch().has("passage")) return;
-    auto const guesses = span_guesses(batch.batch(), batch.predictions());
-    for (std::size_t i = 0; i < guesses.size(); ++i) {
-      Original const original = batch.data().original(batch.rows().numbers[i]);
-      auto const answers = mapped(original.example->answers, &Answer::text);
-      SpanGuess answered = guesses[i];
-      answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
-      auto const text = answer_text(answered, original, batch.batch(), i);
-      auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
-      questions_.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
-    }
-  }
-
- protected:
-  struct SpanQuestion {
-    double above;         ///< how much its score is above that of no answer
-    AnswerScores scores;  ///< of its stretch
-    bool none;            ///< it has no answer
-  };
-  std::vector<SpanQuestion> questions_;
-};
-
-class SpanMean : public Spans {
- public:
-  using Score = double AnswerScores::*;
-  SpanMean(std::string name, Score score) : name_(std::move(name)), score_(score) {}
-  void write(Row& row, std::string const& prefix) const override {
-    double sum = 0;
-    for (auto const& [above, scores, none] : questions_) sum += above > 0 ? scores.*score_ : none ? 1 : 0;
-    row.set(prefix + "." + name_, sum / static_cast<double>(questions_.size()));
-  }
-
- private:
-  std::string name_;
-  Score score_;
-};
-
-/// The best F1 over all thresholds on the score of the answer minus that of no answer, and the best threshold, as SQuAD 2's evaluation
-/// script reports them. The threshold is chosen on the evaluated rows. Nothing if every question has an answer.
-class SpanBest : public Spans {
- public:
-  void write(Row& row, std::string const& prefix) const override {
-    if (std::ranges::none_of(questions_, &SpanQuestion::none)) return;
-    auto sorted = questions_;
-    std::ranges::sort(sorted, {}, &SpanQuestion::above);
-    double sum = 0;
-    for (SpanQuestion const& question : sorted) sum += question.scores.f1;
-    double best = sum, threshold = sorted.front().above - 1;
-    for (SpanQuestion const& question : sorted) {  // one after the other is answered no more
-      sum += question.none ? 1 : -question.scores.f1;
-      if (sum > best) best = sum, threshold = question.above;
-    }
-    row.set(prefix + ".span_best.f1", best / static_cast<double>(sorted.size()));
-    row.set(prefix + ".span_best.threshold", threshold);
-  }
-};
-
-/// How many answers were cut off, if any was.
-class LostAnswers : public Metric {
- public:
-  void add(EvaluatedBatch const& batch) override {
-    lost_ += (static_cast<double>(batch.targets().elements()) - counted(batch.targets())) / 2;  // beginnings and ends
-  }
-  void write(Row& row, std::string const& prefix) const override {
-    if (lost_ > 0) row.set(prefix + ".lost_answers", lost_);
-  }
-
- private:
-  double lost_ = 0;
-};
-
-std::optional<std::string> no_spans(Dataset const&, Model const& model) {
-  if (predicts(model, "span")) return std::nullopt;
-  return "the model does not predict answer spans";
-}
-
-template <class Made, class... Arguments>
-MetricKind of_spans(int order, MetricInfo info, Arguments... arguments) {
-  return {.info = std::move(info), .always = order, .unavailable = no_spans, .make = [=](Dataset const&) {
-            return std::make_unique<Made>(arguments...);
-          }};
-}
-
-Declared<MetricKind> const span_exact_metric{of_spans<SpanMean>(
-    9, {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation", fraction},
-    "span_exact", &AnswerScores::exact)};
-Declared<MetricKind> const span_f1_metric{
-    of_spans<SpanMean>(10, {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", fraction}, "span_f1",
-                       &AnswerScores::f1)};
-Declared<MetricKind> const best_span_f1_metric{of_spans<SpanBest>(
-    11, {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"})};
-Declared<MetricKind> const lost_answers_metric{of_spans<LostAnswers>(
-    12, {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"})};
-
-}  // namespace
-
+/// max over i ≤ j of starts[i] + ends[j] within the passage (1 in `passage`), the first of ties; 2 is the position of no answer.
 SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage) {
   SpanGuess best;
   std::size_t begin = passage.size();  // the best start so far
@@ -128,6 +29,93 @@ SpanGuess best_span(std::span<double const> starts, std::span<double const> ends
   }
   return best;
 }
+
+struct SpanQuestion {
+  double above;         ///< how much the score of its stretch is above that of no answer
+  AnswerScores scores;  ///< of its stretch
+  bool none;            ///< it has no answer
+};
+using SpanQuestions = std::vector<SpanQuestion>;
+
+/// Answers against the right ones, the best over a question's, after SQuAD's normalisation. Where some questions have no answer, it is one
+/// to say so: a stretch counts if its score is above that of no answer.
+void add_questions(EvaluatedBatch const& batch, SpanQuestions& questions) {
+  if (!batch.batch().has("passage")) return;
+  auto const guesses = span_guesses(batch.batch(), batch.predictions());
+  for (std::size_t i = 0; i < guesses.size(); ++i) {
+    Original const original = batch.data().original(batch.rows().numbers[i]);
+    auto const answers = mapped(original.example->answers, &Answer::text);
+    SpanGuess answered = guesses[i];
+    answered.null_score = answered.score - 1;  // its stretch, whether or not it is above no answer
+    auto const text = answer_text(answered, original, batch.batch(), i);
+    auto const scores = answers.empty() ? AnswerScores() : answer_scores(text, answers);
+    questions.push_back({guesses[i].score - guesses[i].null_score, scores, answers.empty()});
+  }
+}
+
+/// The best F1 over all thresholds on the score of the answer minus that of no answer, and the best threshold, as SQuAD 2's evaluation
+/// script reports them. The threshold is chosen on the evaluated rows. Nothing if every question has an answer.
+void write_best(SpanQuestions const& questions, Row& row, std::string const& prefix) {
+  if (std::ranges::none_of(questions, &SpanQuestion::none)) return;
+  auto sorted = questions;
+  std::ranges::sort(sorted, {}, &SpanQuestion::above);
+  double sum = 0;
+  for (SpanQuestion const& question : sorted) sum += question.scores.f1;
+  double best = sum, threshold = sorted.front().above - 1;
+  for (SpanQuestion const& question : sorted) {  // one after the other is answered no more
+    sum += question.none ? 1 : -question.scores.f1;
+    if (sum > best) best = sum, threshold = question.above;
+  }
+  row.set(prefix + ".span_best.f1", best / static_cast<double>(sorted.size()));
+  row.set(prefix + ".span_best.threshold", threshold);
+}
+
+/// How many answers were cut off: each lacks its beginning and its end.
+void add_lost(EvaluatedBatch const& batch, double& lost) {
+  lost += (static_cast<double>(batch.targets().elements()) - counted(batch.targets())) / 2;
+}
+
+void write_lost(double const& lost, Row& row, std::string const& prefix) {
+  if (lost > 0) row.set(prefix + ".lost_answers", lost);
+}
+
+std::optional<std::string> no_spans(Dataset const&, Model const& model) {
+  return unless(predicts(model, "span"), "the model does not predict answer spans");
+}
+
+template <class Counts>
+MetricKind of_spans(int order, MetricInfo info, void (*add)(EvaluatedBatch const&, Counts&),
+                    void (*write)(Counts const&, Row&, std::string const&)) {
+  return {.info = std::move(info), .always = order, .unavailable = no_spans, .make = [=](Dataset const&) {
+            return std::make_unique<CountedMetric<Counts>>(add, write);
+          }};
+}
+
+MetricKind mean_of_spans(int order, MetricInfo info, double AnswerScores::*score) {
+  auto const mean = [score](SpanQuestions const& questions) {
+    double sum = 0;
+    for (auto const& [above, scores, none] : questions) sum += above > 0 ? scores.*score : none ? 1 : 0;
+    return sum / static_cast<double>(questions.size());
+  };
+  auto const make = [name = info.name, mean](Dataset const&) {
+    return std::make_unique<CountedMetric<SpanQuestions>>(name, add_questions, mean);
+  };
+  return {.info = std::move(info), .always = order, .unavailable = no_spans, .make = make};
+}
+
+Declared<MetricKind> const span_exact_metric{mean_of_spans(
+    9, {"span_exact", "", Better::higher, "exact match: share of answers that equal a right one after SQuAD's normalisation", fraction},
+    &AnswerScores::exact)};
+Declared<MetricKind> const span_f1_metric{mean_of_spans(
+    10, {"span_f1", "", Better::higher, "F1 of an answer's words, maximum over the right answers", fraction}, &AnswerScores::f1)};
+Declared<MetricKind> const best_span_f1_metric{
+    of_spans(11, {"span_best.*", "", std::nullopt, "F1 at the no-answer threshold that is best for these examples, and that threshold"},
+             add_questions, write_best)};
+Declared<MetricKind> const lost_answers_metric{of_spans(
+    12, {"lost_answers", "", std::nullopt, "number of answers that model.context cuts off; they count as wrong, but not in the loss"},
+    add_lost, write_lost)};
+
+}  // namespace
 
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions) {
   auto const logits = predictions.front().head.logits().to_vector();  // [B, 2, T]

@@ -17,9 +17,6 @@ struct SpanGuess {
   bool answers(double threshold = 0) const { return begin >= 0 && score > null_score + threshold; }
 };
 
-/// max over i ≤ j of starts[i] + ends[j] within the passage (1 in `passage`), the first of ties; 2 is the position of no answer.
-SpanGuess best_span(std::span<double const> starts, std::span<double const> ends, std::span<Index const> passage);
-
 /// For every sequence of a batch whose first term is "span".
 std::vector<SpanGuess> span_guesses(Batch const& batch, std::vector<Prediction> const& predictions);
 /// The passage of a held-out example from its token `first` to its token `last`, as written, in whole characters.

@@ -23,9 +23,6 @@ struct Interval {
   double low = 0, high = 0;
   double half_width() const { return high / 2 - low / 2; }
 };
-inline std::optional<double> half_width_of(std::optional<Interval> const& interval) {
-  return interval ? std::optional(interval->half_width()) : std::nullopt;
-}
 
 /// Mean and standard deviation of one group of values.
 struct Estimate {
@@ -34,8 +31,6 @@ struct Estimate {
   double deviation = 0;  ///< with n − 1; 0 for one value, or for values that differ only by rounding; ∞ if a value is infinite
   std::optional<Interval> interval;
   std::string method = "none";  ///< of the interval: "t" or "BCa"; "none" without an interval: deviation is 0 or infinite
-  /// The interval, or [mean, mean] without one.
-  Interval interval_or_mean() const { return interval.value_or(Interval{mean, mean}); }
 };
 
 /// The median; of an even number of values the mean of the two in the middle, of none 0.
@@ -60,8 +55,7 @@ using Statistic = std::function<double(std::span<double const>)>;
 /// 1 for the smallest; of equal ones the mean.
 std::vector<double> ranks_of(std::span<double const> values);
 
-/// Spearman's rank correlation of two equally long lists of finite numbers, ties with their mean rank (Spearman 1904); NaN if one is
-/// constant.
+/// Spearman's rank correlation of two equally long lists of finite numbers, ties with their mean rank (1904); NaN if one is constant.
 double spearman(std::span<double const> x, std::span<double const> y);
 
 /// The bias-corrected and accelerated bootstrap interval of a statistic: 10,000 resamples, acceleration from the jackknife. Efron 1987,
@@ -132,8 +126,7 @@ struct SignFlips {
 /// likely. Statistic: |Σ_s d_s| / √(Σ_s d_s²), which for n seeds rises with Student's |t| and is defined where t is not. The p-value is the
 /// fraction of sign flips that reach the observed statistic: of all 2^k up to 16 seeds (Fisher 1935), of 100,000 random ones above. All
 /// arms share a seed's flip, which preserves their correlation; `joint` compares each arm with the maximum of its own and all smaller
-/// statistics (step-down: Westfall and Young 1993; Romano and Wolf 2005). Its smallest value, 2^(1−k), does not depend on the number of
-/// arms.
+/// statistics (step-down: Westfall and Young 1993; Romano and Wolf 2005). Its smallest value is 2^(1−k), however many arms there are.
 ///
 /// Differences larger than `max_size` are clipped to it. If one of an arm's differences is then still infinite, or a thousand times the
 /// (lower) median size of the non-zero ones, signed ranks replace them (Wilcoxon 1945), because a single seed would decide their sum; ties

@@ -88,12 +88,6 @@ TableRows AblationResult::tuning_rows(std::string const& mark) const {
 
 // ---------------------------------------------------------------- members
 
-std::optional<double> real_at(Json const& json, char const* key) {
-  auto const found = json.find(key);
-  double const value = found == json.end() ? std::nan("") : number_of(*found);
-  return std::isnan(value) ? std::nullopt : std::optional(value);
-}
-
 std::vector<std::pair<std::string, std::string>> texts_at(Json const& json, char const* key) {
   std::vector<std::pair<std::string, std::string>> result;
   auto const found = json.find(key);
@@ -104,6 +98,11 @@ std::vector<std::pair<std::string, std::string>> texts_at(Json const& json, char
 }
 
 namespace {
+
+std::optional<double> real_of(Json const& json) {
+  double const value = number_of(json);
+  return std::isnan(value) ? std::nullopt : std::optional(value);
+}
 
 /// A real number may be beyond what fits.
 Index whole(Json const& value, std::string const& what) {
@@ -298,10 +297,7 @@ TuningScores tuning_of(Json const& json) {
   for (auto const& each : json.at("arms")) {
     auto& arm = tuning.arms.emplace_back();
     arm.name = each.at("name").get<std::string>();
-    arm.scores = mapped(each.at("scores"), [](Json const& score) {
-      double const value = number_of(score);
-      return std::isnan(value) ? std::nullopt : std::optional(value);
-    });
+    arm.scores = mapped(each.at("scores"), real_of);
     arm.values = mapped(each.at("values"), [](Json const& values) { return mapped(values, number_of); });
     if (auto const& chosen = each.at("chosen"); chosen.is_number_unsigned()) arm.chosen = chosen.get<std::size_t>();
     if (arm.scores.size() != tuning.points.size() || arm.values.size() != tuning.points.size() ||
@@ -317,6 +313,11 @@ std::vector<T> read_list(Json const& json, char const* key, T (*read)(Json const
 }
 
 }  // namespace
+
+std::optional<double> real_at(Json const& json, char const* key) {
+  auto const found = json.find(key);
+  return found == json.end() ? std::nullopt : real_of(*found);
+}
 
 Index whole_at(Json const& json, char const* key) { return json.contains(key) ? whole(json.at(key), key) : 0; }
 

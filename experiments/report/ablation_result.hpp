@@ -89,8 +89,7 @@ struct FailedTrial {
   std::vector<std::string> log;
 };
 
-/// The joint result of an ablation's trials, from which tables, summary.json and report are written. A single run is one arm without a
-/// comparison.
+/// The joint result of an ablation's trials, for tables, summary.json and report. A single run is one arm without a comparison.
 struct AblationResult {
   std::string name, metric;
   std::string better = "lower", at = "last";  ///< which value of a trial counts: last, best, or kept if trials keep their best weights

@@ -10,7 +10,6 @@
 #include "experiments/config/config.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
-#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -63,15 +62,7 @@ void write_alignments(fs::path const& file, std::vector<Alignment> const& alignm
     figures.back().title = fmt::format("Line {}: {}", alignment.line, figures.back().title);
     figures.back().name = fmt::format("line{}", alignment.line);
   }
-  auto const kind = file.extension();
-  auto const drawings = drawings_for(file, figures);
-  if (kind == ".html")
-    return write_atomically(file, page_of_figures("Attention of each target word", "No line has words.", figures, drawings));
-  for (std::size_t i = 0; i < alignments.size(); ++i) {
-    auto path = file;
-    if (alignments.size() > 1) path.replace_filename(fmt::format("{}-{}{}", file.stem().string(), alignments[i].line, kind.string()));
-    write_drawing(path, drawings[i]);
-  }
+  write_figures(file, figures, "Attention of each target word", "No line has words.");
 }
 
 }  // namespace heed

@@ -1,16 +1,17 @@
-#include "experiments/report/attention_maps.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 #include <optional>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/report/page.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/npz.hpp"
@@ -68,48 +69,30 @@ Maps thinned(Maps const& maps, std::size_t count) {
 /// so that small ones are not lost.
 Json layer_json(Tensor const& weights, Extent const& extent) {
   auto const& shape = weights.shape();
-  Index const examples = std::min(shape[0], static_cast<Index>(extent.examples)), heads = shape[1];
-  Index const queries = std::min(shape[2], static_cast<Index>(extent.tokens)), keys = std::min(shape[3], static_cast<Index>(extent.tokens));
-  auto const values = weights.to_vector();
-  auto const weight = [&](Index map, Index i, Index j) {
-    double const value = heed::at(values, (map * shape[2] + i) * shape[3] + j);
-    return std::isnan(value) ? 0 : std::clamp(value, 0.0, 1.0);
-  };
+  Index const heads = shape[1], tokens = static_cast<Index>(extent.tokens);
+  Index const queries = std::min(shape[2], tokens), keys = std::min(shape[3], tokens);
+  Tensor const examples = weights.rows(0, std::min(shape[0], static_cast<Index>(extent.examples)));
+  auto shown = slice(slice(examples, 2, 0, queries), 3, 0, keys).to_vector();
+  for (double& weight : shown) weight = std::isnan(weight) ? 0 : std::clamp(weight, 0.0, 1.0);
   std::string bytes;
   Json peaks = Json::array();
-  for (Index map = 0; map < examples * heads; ++map) {
-    double peak = 0;
-    for (Index i = 0; i < queries; ++i)
-      for (Index j = 0; j < keys; ++j) peak = std::max(peak, weight(map, i, j));
-    peak = std::ceil(peak * 1e4) / 1e4;  // as it is written
+  auto const size = static_cast<std::size_t>(queries * keys);
+  for (std::size_t first = 0; first < shown.size(); first += size) {
+    auto const map = std::span(shown).subspan(first, size);
+    double const peak = std::ceil(std::ranges::max(map) * 1e4) / 1e4;  // as it is written
     peaks.push_back(peak);
-    for (Index i = 0; i < queries; ++i)
-      for (Index j = 0; j < keys; ++j)
-        bytes += static_cast<char>(peak > 0 ? std::lround(255 * std::sqrt(std::min(1.0, weight(map, i, j) / peak))) : 0);
+    for (double const weight : map) bytes += static_cast<char>(peak > 0 ? std::lround(255 * std::sqrt(std::min(1.0, weight / peak))) : 0);
   }
   return {{"heads", heads}, {"queries", queries},      {"keys", keys}, {"places", {shape[2], shape[3]}},
           {"peaks", peaks}, {"weights", base64(bytes)}};
 }
 
-/// What maps belong to, each once.
-class KnownOnce {
- public:
-  std::size_t index(Json const& value) {
-    auto const [place, fresh] = places_.try_emplace(value.dump(-1, ' ', false, Json::error_handler_t::replace), places_.size());
-    if (fresh) all_.push_back(value);
-    return place->second;
-  }
-  Json const& json() const { return all_; }
-
- private:
-  std::map<std::string, std::size_t> places_;
-  Json all_ = Json::array();
-};
-
-/// The texts and pictures on the axes of maps.
-struct ShownMaps {
-  KnownOnce texts = {}, pictures = {};
-};
+/// The place of a value in a list, to which it is added if it is not there.
+std::size_t place_in(Json& list, Json const& value) {
+  auto const place = static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin());
+  if (place == list.size()) list.push_back(value);
+  return place;
+}
 
 /// A picture as bytes, the brightest 255.
 Json picture_json(Tensor const& pixels, double brightest) {
@@ -119,12 +102,10 @@ Json picture_json(Tensor const& pixels, double brightest) {
   return {{"channels", pixels.size(0)}, {"height", pixels.size(1)}, {"width", pixels.size(2)}, {"pixels", base64(bytes)}};
 }
 
-using Arrays = std::map<std::string, NpyArray>;
-
 /// A file of maps, and so many examples that are in it.
 struct MapFile {
   std::string path;
-  Arrays arrays;
+  std::map<std::string, NpyArray> arrays;
   Index examples = std::numeric_limits<Index>::max();
 
   /// Throws FileError that begins with the file's name.
@@ -148,8 +129,9 @@ Index length_of(MapFile const& file, std::string const& before, Index row, Index
   return static_cast<Index>(length);
 }
 
-/// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture.
-Json example_json(MapFile const& file, Index row, Extent const& extent, ShownMaps& shown) {
+/// {part: {"text": index, "length": tokens}} of an example, for each part that has labels; {part: {"picture": index}} of a picture. What
+/// the indices are of is added to the page's texts and pictures.
+Json example_json(MapFile const& file, Index row, Extent const& extent, Json& page) {
   Json json = Json::object();
   for (auto const& [name, array] : file.arrays) {
     std::string_view constexpr labels = "labels", pixels = ".pixels";
@@ -159,7 +141,7 @@ Json example_json(MapFile const& file, Index row, Extent const& extent, ShownMap
                  "{} is not [examples, channels, height, width]", name);
       auto const brightest = static_cast<double>(std::ranges::max(all.data<std::int64_t>()));
       Tensor const picture = all.rows(row, 1).viewed({all.size(1), all.size(2), all.size(3)});
-      json[name.substr(0, name.size() - pixels.size())] = {{"picture", shown.pictures.index(picture_json(picture, brightest))}};
+      json[name.substr(0, name.size() - pixels.size())] = {{"picture", place_in(page["pictures"], picture_json(picture, brightest))}};
     } else if (name == labels || name.ends_with(".labels")) {
       auto const before = name.substr(0, name.size() - labels.size());
       auto const texts = array.texts();
@@ -168,7 +150,8 @@ Json example_json(MapFile const& file, Index row, Extent const& extent, ShownMap
       auto const length = length_of(file, before, row, places);
       auto const first = texts.begin() + row * places;
       json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
-          {"text", shown.texts.index(std::vector(first, first + std::min(length, static_cast<Index>(extent.tokens))))}, {"length", length}};
+          {"text", place_in(page["texts"], std::vector(first, first + std::min(length, static_cast<Index>(extent.tokens))))},
+          {"length", length}};
     }
   }
   return json;
@@ -194,7 +177,7 @@ Index across_of(MapFile const& file, Index layer, Index keys) {
   return static_cast<Index>(across);
 }
 
-Json step_json(Index step, fs::path const& path, Extent const& extent, ShownMaps& shown) {
+Json step_json(Index step, fs::path const& path, Extent const& extent, Json& page) {
   check_written(path.parent_path().parent_path(), "attention/" + path.filename().string());
   MapFile file{path.string(), read_npz(path)};
   Json json{{"step", step}, {"examples", Json::array()}, {"layers", Json::array()}};
@@ -213,7 +196,7 @@ Json step_json(Index step, fs::path const& path, Extent const& extent, ShownMaps
     file.examples = std::min(file.examples, weights.size(0));
   }
   for (Index i = 0; i < std::min(file.examples, static_cast<Index>(extent.examples)); ++i)
-    json["examples"].push_back(example_json(file, i, extent, shown));
+    json["examples"].push_back(example_json(file, i, extent, page));
   return json;
 }
 
@@ -233,7 +216,6 @@ void warn_of_missing(fs::path const& run, std::vector<std::string>& warnings) {
 
 std::string maps_json(Material& material, Extent const& extent, bool warn) {
   Json json{{"texts", Json::array()}, {"arms", Json::array()}};
-  ShownMaps shown;
   for (auto const& arm : material.arms) {
     for (auto const& folder : arm.folders) {
       if (warn) warn_of_missing(material.folder / folder, material.warnings);
@@ -242,7 +224,7 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
       Json steps = Json::array();
       for (auto const& [step, path] : maps) {
         try {
-          steps.push_back(step_json(step, path, extent, shown));
+          steps.push_back(step_json(step, path, extent, json));
         } catch (FileError const& error) {
           if (warn) material.warnings.emplace_back(error.what());
         }
@@ -253,8 +235,6 @@ std::string maps_json(Material& material, Extent const& extent, bool warn) {
     }
   }
   if (json["arms"].empty()) return "";
-  json["texts"] = shown.texts.json();
-  if (!shown.pictures.json().empty()) json["pictures"] = shown.pictures.json();
   return json_text(json);
 }
 

@@ -31,7 +31,6 @@ struct Range {
   void widen(double share);
   bool is_empty() const { return !(low < high); }
   bool holds(double value) const { return value >= low && value <= high; }
-  double place(double value) const { return (value - low) / (high - low); }
 };
 
 /// Colours of figures: the colour-blind-safe palette of Okabe and Ito 2008 without its yellow; text colour first.

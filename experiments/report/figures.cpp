@@ -1,16 +1,16 @@
-#include "experiments/report/figures.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <numeric>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/files/number.hpp"
@@ -88,23 +88,6 @@ std::optional<Figure> difference_curves(Material const& material) {
 
 // ---------------------------------------------------------------- over a number
 
-/// Where an arm stands: the number that it gives to a key, the values of its other keys, and short labels of these.
-struct ArmPlace {
-  std::optional<double> place;
-  std::string rest, label;
-};
-ArmPlace place_of(ArmResult const& arm, std::string const& key) {
-  std::optional<double> place;
-  std::string rest, label;
-  for (auto const& [name, value] : arm.keys) {
-    if (name == key)
-      place = parsed_number<double>(value);
-    else
-      rest += (rest.empty() ? "" : ", ") + value, label += (label.empty() ? "" : ", ") + label_of(value);
-  }
-  return {place && std::isfinite(*place) ? place : std::nullopt, rest, label};
-}
-
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
   Traces traces;
@@ -112,14 +95,22 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
   std::map<std::string, std::string> labels;
   std::string left_out;
   for (auto const& arm : material.arms) {
-    auto const [place, rest, label] = place_of(arm, key);
-    if (!place || !arm.estimate) continue;
+    std::optional<double> place;
+    std::vector<std::string> others, words;  // the values of its other keys
+    for (auto const& [name, value] : arm.keys) {
+      if (name == key)
+        place = parsed_number<double>(value);
+      else
+        others.push_back(value), words.push_back(label_of(value));
+    }
+    if (!place || !std::isfinite(*place) || !arm.estimate) continue;
     if (!arm.has_finite_mean() || std::abs(arm.estimate->mean) > reach) {
       left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
       continue;
     }
     places.insert(*place);
-    labels[rest] = label;
+    auto const rest = fmt::format("{}", fmt::join(others, ", "));
+    labels[rest] = fmt::format("{}", fmt::join(words, ", "));
     auto line = std::ranges::find(traces, rest, &FigureLayer::name);
     if (line == traces.end()) {
       std::size_t const i = traces.size();
@@ -128,8 +119,8 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
     line->points.push_back(point_of(*place, *arm.estimate));
   }
   if (places.size() < 3) return std::nullopt;
-  auto const words = mapped(labels, [](auto const& each) { return each.second; });
-  bool const differ = std::set(words.begin(), words.end()).size() == labels.size();
+  auto const names = labels | std::views::values;
+  bool const differ = std::set<std::string>(names.begin(), names.end()).size() == labels.size();
   Range range;
   for (auto& trace : traces) {
     if (differ) trace.name = labels.at(trace.name);
@@ -154,7 +145,7 @@ using Levels = std::vector<std::size_t>;
 /// The factors by how many levels they have, most first.
 std::vector<std::size_t> by_levels(Grid const& grid) {
   std::vector<std::size_t> order(grid.factors.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, std::greater{}, [&](std::size_t f) { return grid.factors[f].levels.size(); });
   return order;
 }
@@ -191,8 +182,7 @@ FigureLayer line_of(Material const& material, Grid const& grid, Levels levels, s
   return layer;
 }
 
-/// Each arm's mean and interval: one key on the axis, one as lines, a panel for each combination of the others. Lines that are not parallel
-/// show an interaction.
+/// Each arm's mean and interval: one key on the axis, one as lines, a panel per combination of the others. Not parallel: an interaction.
 std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   auto const order = by_levels(grid);
   std::size_t const along = order[0], lines = order[1];
@@ -286,8 +276,7 @@ bool natural_less(std::string const& a, std::string const& b) {
   return a.size() - i < b.size() - j;
 }
 
-/// Every metric that is worth a curve: the ablation's own, the training loss, other validation metrics, and what a probe says of the whole
-/// model. What comes beyond the first few is folded.
+/// Every metric that is worth a curve: the ablation's, the training loss, others of validation, and what a probe says of the whole model.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
   std::set<std::string, decltype(&natural_less)> found(&natural_less);

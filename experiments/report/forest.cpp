@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/traces.hpp"
 
 namespace heed {
@@ -31,11 +30,10 @@ std::string in_words(Comparison const& difference) {
 
 /// An arm that is compared, and its paired differences by seed.
 struct ForestRow {
-  ArmResult const& arm;
+  std::string name;
+  Comparison difference;
   std::string colour;
-  std::vector<double> seeds;
-
-  Comparison const& difference() const { return *arm.difference; }
+  std::vector<double> seeds = {};
 };
 
 std::vector<ForestRow> rows_of(Material const& material, ArmResult const& baseline) {
@@ -43,7 +41,7 @@ std::vector<ForestRow> rows_of(Material const& material, ArmResult const& baseli
   for (std::size_t i = 0; i < material.arms.size(); ++i) {
     auto const& arm = material.arms[i];
     if (!arm.difference) continue;
-    auto& row = rows.emplace_back(ForestRow{arm, style_of(material, i).colour, {}});
+    auto& row = rows.emplace_back(ForestRow{arm.name, *arm.difference, style_of(material, i).colour});
     for (auto const& [seed, value] : arm.values)
       if (baseline.values.contains(seed)) row.seeds.push_back(value - baseline.values.at(seed));  // Range leaves out what is not finite
   }
@@ -55,7 +53,7 @@ Range range_of(std::vector<ForestRow> const& rows, double margin, Outliers const
   Range range;
   range.include({0, 0, -margin, margin});
   for (auto const& row : rows) {
-    auto const& difference = row.difference();
+    auto const& difference = row.difference;
     bool const finite = std::isfinite(difference.mean);
     if (finite && outlier(difference.mean)) continue;
     for (double const value : row.seeds)  // where one diverged, those that did not
@@ -71,9 +69,9 @@ Range range_of(std::vector<ForestRow> const& rows, double margin, Outliers const
 
 /// Adds row k from above to a panel: its name, numbers, seeds, mean and interval.
 void add_row(Panel& panel, std::size_t k, ForestRow const& row, Range const& range, Outliers const& outlier) {
-  auto const& difference = row.difference();
+  auto const& difference = row.difference;
   double const y = -static_cast<double>(k);
-  panel.y.ticks.push_back({y, row.arm.name});
+  panel.y.ticks.push_back({y, row.name});
   panel.columns[0].texts.push_back(in_words(difference));
   panel.columns[1].texts.push_back(fmt::format("{:.2g}", difference.p));
   panel.columns[2].texts.emplace_back(name(difference.verdict));
@@ -97,7 +95,7 @@ std::optional<Figure> forest(Material const& material) {
   if (baseline == nullptr) return std::nullopt;
   auto const rows = rows_of(material, *baseline);
   if (rows.empty()) return std::nullopt;
-  auto const means = mapped(rows, [](ForestRow const& row) { return row.difference().mean; });
+  auto const means = mapped(rows, [](ForestRow const& row) { return row.difference.mean; });
   Outliers const outlier(means);
   Range const range = range_of(rows, material.margin, outlier);
   auto const count = static_cast<double>(rows.size());

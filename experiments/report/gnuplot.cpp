@@ -16,15 +16,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#if defined(__APPLE__)
-#include <crt_externs.h>
-#endif
-
 #include "experiments/config/table.hpp"
 #include "experiments/program/signals.hpp"
 #include "experiments/report/html.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
+
+extern "C" char** environ;  // not in every system's headers
 
 namespace heed {
 
@@ -73,33 +71,19 @@ class Scratch {
   fs::path path_;
 };
 
-/// The environment of this process, for a program that it starts.
-char** own_environment() {
-#if defined(__APPLE__)
-  return *::_NSGetEnviron();
-#else
-  return environ;
-#endif
-}
-
 /// The status with which a process ends, which is killed after a while or when heed is asked to end. Throws Hanging, Interrupted.
 int ended(pid_t process, std::chrono::milliseconds limit) {
   auto const end = std::chrono::steady_clock::now() + limit;
   int const before = signals_noted();  // a page of what was done is drawn even so
   int status = 0;
-  auto const kill = [&] {
-    ::kill(process, SIGKILL);
-    while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
-  };
   for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
     auto const result = ::waitpid(process, &status, WNOHANG);
     if (result == process || (result < 0 && errno != EINTR)) return status;
-    if (signals_noted() > before) {
-      kill();
-      throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
-    }
-    if (std::chrono::steady_clock::now() >= end) {
-      kill();
+    bool const interrupted = signals_noted() > before;
+    if (interrupted || std::chrono::steady_clock::now() >= end) {
+      ::kill(process, SIGKILL);
+      while (::waitpid(process, &status, 0) < 0 && errno == EINTR) continue;
+      if (interrupted) throw Interrupted("interrupted while gnuplot was drawing; heed report draws again");
       throw Hanging(fmt::format("gnuplot did not end within {:.0f} s", std::ceil(std::chrono::duration<double>(limit).count())));
     }
     std::this_thread::sleep_for(pause);
@@ -119,7 +103,7 @@ bool gnuplot(Scratch const& folder, std::string const& commands, std::chrono::mi
   char name[] = "gnuplot", no_startup_file[] = "-d";
   char* arguments[] = {name, no_startup_file, nullptr};
   pid_t process = -1;
-  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, own_environment());
+  int const failed = ::posix_spawnp(&process, name, &actions, nullptr, arguments, environ);
   ::posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return false;
   int const status = ended(process, limit);
@@ -226,32 +210,32 @@ std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, Bes
   return paired;
 }
 
-std::vector<Drawing> drawings_for(fs::path const& file, std::vector<Figure> const& figures) {
-  auto drawings = draw(figures, file.extension() == ".png" ? Beside::png : file.extension() == ".html" ? Beside::narrow : Beside::nothing);
-  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
-  return std::move(*drawings);
-}
-
-void write_drawing(fs::path const& file, Drawing const& drawing) {
-  auto const kind = file.extension();
-  write_atomically(file, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
-}
-
 std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure) {
   if (drawing.narrow.empty()) return inlined_svg(drawing.svg, prefix, figure);
   return fmt::format("<div class=\"roomy\">{}</div><div class=\"slim\">{}</div>", inlined_svg(drawing.svg, prefix, figure),
                      inlined_svg(drawing.narrow, prefix + "-slim", figure));
 }
 
-std::string page_of_figures(std::string const& title, std::string const& if_none, std::vector<Figure> const& figures,
-                            std::vector<Drawing> const& drawings) {
+void write_figures(fs::path const& file, std::vector<Figure> const& figures, std::string const& title, std::string const& if_none) {
+  auto const kind = file.extension();
+  auto const drawings = draw(figures, kind == ".png" ? Beside::png : kind == ".html" ? Beside::narrow : Beside::nothing);
+  if (!drawings) throw Error(fmt::format("{}: gnuplot, which draws it, is not installed: apt-get install gnuplot-nox", file.string()));
   std::string html = fmt::format("<main>\n<h1>{}</h1>\n<p class=\"lead\">{}</p>\n", escape(title),
                                  escape(figures.empty() ? if_none : figures.front().caption));
-  for (std::size_t i = 0; i < figures.size(); ++i)
-    html +=
-        fmt::format("<figure>\n<h3>{0}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">{1}</div>\n</figure>\n",
-                    escape(figures[i].title), inlined(drawings[i], figures[i].name, figures[i]));
-  return html_page(title, html + "</main>\n");
+  for (std::size_t i = 0; i < figures.size(); ++i) {
+    auto const& drawing = (*drawings)[i];
+    if (kind == ".html") {
+      html += fmt::format(
+          "<figure>\n<h3>{0}</h3>\n<div class=\"scroll\" tabindex=\"0\" role=\"group\" aria-label=\"{0}\">{1}</div>\n</figure>\n",
+          escape(figures[i].title), inlined(drawing, figures[i].name, figures[i]));
+      continue;
+    }
+    auto path = file;
+    if (auto const& name = figures[i].name; figures.size() > 1)
+      path.replace_filename(fmt::format("{}-{}{}", file.stem().string(), name.substr(name.find_first_of("0123456789")), kind.string()));
+    write_atomically(path, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
+  }
+  if (kind == ".html") write_atomically(file, html_page(title, html + "</main>\n"));
 }
 
 }  // namespace heed

@@ -4,13 +4,29 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "autograd/error.hpp"
 #include "experiments/report/figure.hpp"
-#include "experiments/report/plot.hpp"
 
 namespace heed {
+
+/// A figure in gnuplot's language, without terminal and output.
+struct Plot {
+  std::string title = {};                      ///< for messages
+  double width = Figure::width, height = 2.6;  ///< in inches, as printed
+  std::string commands = {};
+  bool pdf = true, png = false;  ///< to be rendered beside SVG
+};
+Plot plot_of(Figure const& figure, double width = Figure::width);
+
+/// A text quoted for gnuplot, without special characters.
+std::string gnuplot_text(std::string_view text);
+/// The same for a tick's label, which gnuplot treats as a format.
+std::string gnuplot_tick(std::string_view text);
+/// Bytes in quotes, as gnuplot reads them.
+std::string in_quotes(std::string_view bytes);
 
 /// A figure rendered for screen and print.
 struct Drawing {
@@ -31,17 +47,13 @@ struct Hanging : Error {
 std::optional<std::vector<Drawing>> draw(std::vector<Figure> const& figures, Beside beside = Beside::nothing);
 std::optional<std::vector<Drawing>> draw_plots(std::vector<Plot> const& plots, std::optional<std::chrono::milliseconds> limit = {});
 
-/// Drawings for a file that ends in .svg, .pdf, .png or .html. Throws Error if gnuplot is not installed.
-std::vector<Drawing> drawings_for(std::filesystem::path const& file, std::vector<Figure> const& figures);
-/// Writes what of a drawing the file's name asks for.
-void write_drawing(std::filesystem::path const& file, Drawing const& drawing);
+/// Draws figures into a page (.html) with each one's title, and on top the first one's caption, or `if_none`; or each into a file (.svg,
+/// .pdf, .png): several into FILE-3.svg for the one named line3 … Throws Error if gnuplot is not installed or a file cannot be written.
+void write_figures(std::filesystem::path const& file, std::vector<Figure> const& figures, std::string const& title,
+                   std::string const& if_none = "");
 
 /// A figure's pictures for inclusion in a page, for wide screens and for narrow ones: SVG without its header, with a prefix on its ids, the
 /// page's colours (custom properties --ink, --faint, --series1 …), and a name for screen readers.
 std::string inlined(Drawing const& drawing, std::string const& prefix, Figure const& figure);
-
-/// A page of figures, each with its title; the first one's caption stands on top, or `if_none`.
-std::string page_of_figures(std::string const& title, std::string const& if_none, std::vector<Figure> const& figures,
-                            std::vector<Drawing> const& drawings);
 
 }  // namespace heed

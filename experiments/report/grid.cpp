@@ -1,6 +1,10 @@
 #include "experiments/report/grid.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "autograd/index.hpp"
 
 namespace heed {
 
@@ -27,32 +31,26 @@ namespace {
 
 /// Labels of all levels; the levels themselves where two would have the same.
 std::vector<std::string> labels_of(std::vector<std::string> const& levels) {
-  std::vector<std::string> labels;
-  for (auto const& level : levels) {
-    labels.push_back(label_of(level));
-    if (std::ranges::count(labels, labels.back()) > 1) return levels;
-  }
-  return labels;
+  auto const labels = mapped(levels, label_of);
+  return std::set(labels.begin(), labels.end()).size() == labels.size() ? labels : levels;
 }
 
 /// The keys that more than half of the arms set, with two values or more.
 std::vector<Factor> factors_of(std::vector<KeyValues> const& arms) {
   std::vector<Factor> factors;
-  std::vector<std::size_t> counts;
   for (auto const& keys : arms) {
     for (auto const& [key, value] : keys) {
-      auto const found = static_cast<std::size_t>(std::ranges::find(factors, key, &Factor::key) - factors.begin());
-      if (found == factors.size()) factors.push_back({key, {}, {}}), counts.push_back(0);
-      ++counts[found];
-      auto& levels = factors[found].levels;
-      if (std::ranges::find(levels, value) == levels.end()) levels.push_back(value);
+      auto factor = std::ranges::find(factors, key, &Factor::key);
+      if (factor == factors.end()) factor = factors.insert(factor, {key, {}, {}});
+      if (std::ranges::find(factor->levels, value) == factor->levels.end()) factor->levels.push_back(value);
     }
   }
-  std::vector<Factor> kept;
-  for (std::size_t i = 0; i < factors.size(); ++i)
-    if (2 * counts[i] > arms.size() && factors[i].levels.size() > 1) kept.push_back(factors[i]);
-  for (auto& factor : kept) factor.labels = labels_of(factor.levels);
-  return kept;
+  std::erase_if(factors, [&](Factor const& factor) {
+    auto const sets = [&](KeyValues const& keys) { return std::ranges::count(keys, factor.key, &KeyValues::value_type::first) > 0; };
+    return factor.levels.size() < 2 || 2 * std::ranges::count_if(arms, sets) <= std::ssize(arms);
+  });
+  for (auto& factor : factors) factor.labels = labels_of(factor.levels);
+  return factors;
 }
 
 /// Its level of each factor; empty for an arm that sets other keys than the factors'.

@@ -12,9 +12,8 @@ namespace heed {
 /// Escapes a text for HTML content and quoted attributes, isolated (nn/files/utf8.hpp); bytes that are not UTF-8 become U+FFFD.
 std::string escape(std::string_view text);
 
-/// A table; its first row is the header. "" without rows below it. The first cell of a row is its header. On narrow pages a row of more
-/// than three cells becomes a list, in which each cell says the name of its column. `what`: description for screen readers; `kind`: the
-/// class of a cell.
+/// A table; the first row and the first cell of each row are headers. "" without rows below the first. On narrow pages a row of more than
+/// three cells becomes a list, each with its column's name. `what`: description for screen readers; `kind`: the class of a cell.
 std::string html_table(std::string const& what, TableRows const& rows,
                        std::function<std::string(std::size_t row, std::size_t column)> const& kind = {});
 

@@ -9,10 +9,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "experiments/config/yaml.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/layout.hpp"
 #include "experiments/report/parts.hpp"

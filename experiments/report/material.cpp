@@ -14,7 +14,6 @@
 #include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/input_file.hpp"
-#include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {

@@ -31,8 +31,7 @@ struct Material : AblationResult {
 /// warnings. Throws FileError for a missing or invalid summary.
 Material read_material(std::filesystem::path const& folder);
 
-/// An arm's whole configuration, as resolved by its first run; empty if no longer available. Throws FileError if its summary cannot be
-/// read.
+/// An arm's whole configuration, as resolved by its first run; empty if no longer there. Throws FileError for an unreadable summary.
 Yaml configuration_of(Material const& material, ArmResult const& arm);
 
 }  // namespace heed

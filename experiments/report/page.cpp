@@ -4,13 +4,13 @@
 #include <cmath>
 #include <ranges>
 #include <span>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/report/html.hpp"
 
 namespace heed {
@@ -110,12 +110,18 @@ class Section {
         escape(figure.caption), escape(figure.name));
   }
 
-  /// The figures whose names begin, or do not begin, so.
-  std::string figures(bool (*wanted)(Figure const&)) const {
+  /// Where a figure belongs, by the beginning of its name: with others of its kind, or else with the learning curves.
+  static std::string_view kind_of(Figure const& figure) {
+    for (std::string_view const kind : {"differences", "over_", "interaction", "probe_", "tuning", "added_"})
+      if (kind.ends_with('_') ? figure.name.starts_with(kind) : figure.name == kind) return kind;
+    return "curve";
+  }
+
+  std::string figures(std::string_view kind) const {
     constexpr std::size_t most_folded = 1'000'000;  // bytes of drawings that one has to ask for
     std::string html, rest, names;
     for (std::size_t i = 0; i < chapter_.drawings.size(); ++i) {
-      if (!wanted(chapter_.figures[i])) continue;
+      if (kind_of(chapter_.figures[i]) != kind) continue;
       if (!chapter_.figures[i].further)
         html += figure(i);
       else if (rest.size() + chapter_.drawings[i].svg.size() + chapter_.drawings[i].narrow.size() < most_folded)
@@ -124,15 +130,6 @@ class Section {
         names += fmt::format("{}<code>figures/{}.svg</code>", names.empty() ? "" : ", ", escape(chapter_.figures[i].name));
     }
     return html + rest + (names.empty() ? "" : "<p class=\"note\">Drawn beside this page: " + names + "</p>\n");
-  }
-
-  static bool is_result(Figure const& figure) { return figure.name == "differences" || figure.name.starts_with("over_"); }
-  static bool is_interaction(Figure const& figure) { return figure.name == "interaction"; }
-  static bool is_probe(Figure const& figure) { return figure.name.starts_with("probe_"); }
-  static bool is_tuning(Figure const& figure) { return figure.name == "tuning"; }
-  static bool is_added(Figure const& figure) { return figure.name.starts_with("added_"); }
-  static bool is_curve(Figure const& figure) {
-    return !is_result(figure) && !is_interaction(figure) && !is_probe(figure) && !is_added(figure) && !is_tuning(figure);
   }
 
   /// The sections of a study, or those added to a run or an ablation. A figure that gnuplot refused is not among the chapter's.
@@ -162,7 +159,8 @@ class Section {
   }
 
   std::string results() const {
-    return section("Results", figures(is_interaction) + (material_.single ? run_tables() : comparison()) + figures(is_result) + effects());
+    return section("Results", figures("interaction") + (material_.single ? run_tables() : comparison()) + figures("differences") +
+                                  figures("over_") + effects());
   }
 
   /// Main effects and interactions of the keys of a grid.
@@ -186,7 +184,7 @@ class Section {
     auto const keys = material_.tuning->points.front().keys | std::views::keys;
     return section(
         "Tuning",
-        figures(is_tuning) + html_table("Scores of the tuning grid", material_.tuning_rows(" ✓")) +
+        figures("tuning") + html_table("Scores of the tuning grid", material_.tuning_rows(" ✓")) +
             fmt::format("<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the "
                         "comparison; –: a trial failed, or has not ended.</p>\n",
                         escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))),
@@ -198,17 +196,15 @@ class Section {
     auto const& run = material_.arms.front();
     TableRows last{{"metric", "last value", "at step"}}, baselines{{"baseline", "metric", "value", "this run − it"}},
         losses{{"baseline", "loss (nat)", "this run − it"}};
-    for (auto const& [seed, history] : run.histories) {
-      for (auto const& [name, series] : history) {
-        if (auto const key = MetricKey::of(name); !key.is_probe() && !key.is_cost())
-          last.push_back({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
-      }
+    auto const& history = run.histories.at(0);
+    for (auto const& [name, series] : history) {
+      if (auto const key = MetricKey::of(name); !key.is_probe() && !key.is_cost())
+        last.push_back({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
     }
     for (auto const& [name, metric, value] : material_.baselines) {
       auto& row = baselines.emplace_back(std::vector{name, with_unit(metric), fmt::format("{:.4f}", value), std::string()});
-      for (auto const& [seed, history] : run.histories)
-        if (auto const found = history.find(metric); found != history.end())
-          row.back() = fmt::format("{:+.4f}", found->second.back().second - value);
+      if (auto const found = history.find(metric); found != history.end())
+        row.back() = fmt::format("{:+.4f}", found->second.back().second - value);
     }
     for (auto const& [name, loss] : material_.reference_losses)
       losses.push_back({name, fmt::format("{:.4f}", loss), run.estimate ? fmt::format("{:+.4f}", run.estimate->mean - loss) : ""});
@@ -269,7 +265,7 @@ class Section {
   }
 
   std::string curves() const {
-    return section("Training", figures(is_curve), " class=\"curves\"") + section("Probes", figures(is_probe), " class=\"curves\"");
+    return section("Training", figures("curve"), " class=\"curves\"") + section("Probes", figures("probe_"), " class=\"curves\"");
   }
 
   std::string viewer() const {

@@ -8,28 +8,21 @@
 
 #include "autograd/ops/reduce.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/metric/alignment_error.hpp"
 
 namespace heed {
 
 namespace {
 
-/// An image's fields, which attention has weights of: rows and columns of them, and which one a pixel is in.
-struct Fields {
-  explicit Fields(ImageAttention const& image)
-      : height(image.pixels.size(1)), width(image.pixels.size(2)), rows(image.weights.size(1) / image.across), across(image.across) {}
-  Index at(Index y, Index x) const { return y * rows / height * across + x * across / width; }
-  /// The edges of a field, in pixels.
-  Box edges(Index field) const {
-    double const w = static_cast<double>(width) / static_cast<double>(across), h = static_cast<double>(height) / static_cast<double>(rows);
-    double const left = static_cast<double>(field % across) * w - 0.5, top = static_cast<double>(field / across) * h - 0.5;
-    return {.x = {left, left + w}, .y = {top, top + h}, .colour = line_colour(2), .filled = false};
-  }
-
-  Index height, width, rows, across;
-};
+/// A frame around a field, whose edges are in pixels.
+Box frame_of(Index field, PictureFields const& picture) {
+  double const w = to_double(picture.width) / to_double(picture.across), h = to_double(picture.height) / to_double(picture.rows());
+  double const left = to_double(field % picture.across) * w - 0.5, top = to_double(field / picture.across) * h - 0.5;
+  return {.x = {left, left + w}, .y = {top, top + h}, .colour = line_colour(2), .filled = false};
+}
 
 /// Every pixel as red, green and blue, as bright as shares say, which are of fields.
-Cells pixels_of(ImageAttention const& image, Fields const& fields, std::vector<double> const& shares) {
+Cells pixels_of(ImageAttention const& image, PictureFields const& fields, std::vector<double> const& shares) {
   auto const levels = image.pixels.data<std::int64_t>();
   auto const brightest = static_cast<double>(std::max<Index>(1, std::ranges::max(levels)));
   Index const size = fields.height * fields.width, last = image.pixels.size(0) - 1;
@@ -43,7 +36,7 @@ Cells pixels_of(ImageAttention const& image, Fields const& fields, std::vector<d
 }
 
 /// The picture itself, or what a word of its caption looked at.
-Panel picture_panel(ImageAttention const& image, Fields const& fields, Index number) {
+Panel picture_panel(ImageAttention const& image, PictureFields const& fields, Index number) {
   std::vector<double> shares(static_cast<std::size_t>(image.weights.size(1)), 1.0);
   Panel panel{.title = number > 0 ? cut(at(image.words, number - 1), 16) : "the picture",
               .x = {.low = -0.5, .high = static_cast<double>(fields.width) - 0.5},
@@ -52,7 +45,7 @@ Panel picture_panel(ImageAttention const& image, Fields const& fields, Index num
     auto const weights = image.weights.rows(number - 1, 1).to_vector();
     auto const most = std::ranges::max_element(weights);
     for (std::size_t i = 0; i < weights.size(); ++i) shares[i] = *most > 0 && std::isfinite(weights[i]) ? weights[i] / *most : 0;
-    panel.boxes.push_back(fields.edges(most - weights.begin()));
+    panel.boxes.push_back(frame_of(most - weights.begin(), fields));
   }
   panel.cells = pixels_of(image, fields, shares);
   return panel;
@@ -76,7 +69,7 @@ ImageAttention image_attention(AttentionMaps const& attention) {
 }
 
 Figure picture_figure(ImageAttention const& image) {
-  Fields const fields(image);
+  PictureFields const fields{image.pixels.size(1), image.pixels.size(2), image.weights.size(1), image.across};
   Figure figure{.name = "looked_at",
                 .title = fmt::format("{}", fmt::join(image.words.begin(), image.words.end() - 1, " ")),
                 .caption =

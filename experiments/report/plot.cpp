@@ -1,7 +1,5 @@
 // Figures in gnuplot's language, which no other file knows.
 
-#include "experiments/report/plot.hpp"
-
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/layout.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -13,10 +13,9 @@
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/signals.hpp"
-#include "experiments/report/attention_maps.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/parts.hpp"
+#include "experiments/report/traces.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/sha256.hpp"
@@ -24,12 +23,6 @@
 namespace heed {
 
 namespace {
-
-/// Whether the folder's summary.json is a study's.
-bool holds_study(fs::path const& folder) {
-  auto const summary = find_json(folder / "summary.json");
-  return summary && summary->is_object() && summary->contains("study");
-}
 
 /// The chapter of a finished study, from its summary.json and results.csv; its figures are not drawn yet.
 Chapter study_chapter(fs::path const& folder) {
@@ -97,7 +90,7 @@ void draw_figures(Chapter& chapter) {
 
 Chapter chapter_of(fs::path const& folder, std::size_t budget) {
   Chapter chapter;
-  if (holds_study(folder)) {
+  if (!in_summary(folder, "study").is_null()) {
     chapter = study_chapter(folder);
   } else {
     chapter.material = read_material(folder);
@@ -120,8 +113,6 @@ bool is_of_results(fs::path const& path, fs::path const& folder) {
   return !missing && written >= fs::last_write_time(folder / "summary.json", missing) && !missing;
 }
 
-void say(std::string const& line) { std::fputs(("heed: " + line + "\n").c_str(), stderr); }
-
 /// Whether an older page of the same results has figures, which the new one has not.
 bool is_richer(fs::path const& path, std::vector<Chapter> const& chapters) {
   auto const old = read_if_there(path);
@@ -140,8 +131,9 @@ void write_page(fs::path const& path, std::vector<Chapter> const& chapters) {
   if (!stays) write_atomically(path, page(chapters));
   if (undrawn == chapters.end()) return;
   auto const again = fmt::format("{}; heed report {} draws them", undrawn->undrawn, path.parent_path().string());
-  say(stays ? fmt::format("{} keeps its figures and stays unchanged, because none can be drawn now: {}", path.string(), again)
-            : fmt::format("the report {} has no figures: {}", path.string(), again));
+  auto const line = stays ? fmt::format("{} keeps its figures and stays unchanged, because none can be drawn now: {}", path.string(), again)
+                          : fmt::format("the report {} has no figures: {}", path.string(), again);
+  fmt::print(stderr, "heed: {}\n", line);
 }
 
 /// Runs on one page that have read a file with different contents are no comparison: each says so.

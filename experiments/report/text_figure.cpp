@@ -8,7 +8,6 @@
 #include "autograd/error.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/report/gnuplot.hpp"
-#include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
@@ -78,9 +77,7 @@ void write_maps(std::filesystem::path const& file, std::string const& title, std
     }
     figures = {std::move(all)};
   }
-  auto const drawings = drawings_for(file, figures);
-  if (file.extension() != ".html") return write_drawing(file, drawings.front());
-  write_atomically(file, page_of_figures(title, "", figures, drawings));
+  write_figures(file, figures, title);
 }
 
 }  // namespace heed

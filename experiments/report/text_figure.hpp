@@ -15,8 +15,7 @@ namespace heed {
 /// Error for a layer or head that there is not, with how many there are.
 std::vector<Figure> text_figures(AttentionMaps const& attention, std::optional<std::pair<Index, Index>> only);
 
-/// One page with all figures (.html), or all panels as one picture (.svg, .pdf, .png). Throws Error without gnuplot, and if the file cannot
-/// be written.
+/// One page of all figures (.html), or all panels in one picture (.svg, .pdf, .png). Throws Error without gnuplot, or if it cannot write.
 void write_maps(std::filesystem::path const& file, std::string const& title, std::vector<Figure> figures);
 
 }  // namespace heed

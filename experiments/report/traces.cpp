@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 namespace heed {
 
 CurvePoint point_of(double x, Estimate const& found) {
-  auto const interval = found.interval_or_mean();
+  auto const interval = found.interval.value_or(Interval{found.mean, found.mean});
   return {x, found.mean, interval.low, interval.high};
 }
 
@@ -25,29 +26,27 @@ Curve curve_of(std::vector<SeriesValues> const& seeds, std::size_t most) {
     last = std::max(last, seed.back().first);
     common = std::min(common, seed.back().first);
   }
+  auto const mean = [](std::vector<double> const& all) {
+    return std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size());
+  };
   struct Bin {
-    double steps = 0;
-    Index count = 0;
-    std::vector<double> means;
+    std::vector<double> steps, means;  ///< of all seeds, of each
   };
   std::map<Index, Bin> bins;
   for (auto const& seed : seeds) {
-    std::map<Index, std::pair<double, double>> sums;  // by bin: sum, count
+    std::map<Index, std::vector<double>> own;
     for (auto const& [step, value] : seed) {
       if (step > common) break;
       auto const bin = longest <= most ? step : step * static_cast<Index>(most) / (last + 1);
-      auto& [sum, count] = sums[bin];
-      sum += value;
-      ++count;
-      bins[bin].steps += static_cast<double>(step);
-      ++bins[bin].count;
+      own[bin].push_back(value);
+      bins[bin].steps.push_back(static_cast<double>(step));
     }
-    for (auto const& [bin, mean] : sums) bins[bin].means.push_back(mean.first / mean.second);
+    for (auto const& [bin, values] : own) bins[bin].means.push_back(mean(values));
   }
   Curve curve;
   for (auto const& [index, bin] : bins) {
-    double const x = bin.steps / static_cast<double>(bin.count);
-    bool const finite = std::ranges::all_of(bin.means, [](double mean) { return std::isfinite(mean); });
+    bool const finite = std::ranges::all_of(bin.means, [](double value) { return std::isfinite(value); });
+    double const x = mean(bin.steps);
     curve.push_back(finite ? point_of(x, estimate(bin.means)) : CurvePoint::bare(x, std::numeric_limits<double>::quiet_NaN()));
   }
   return curve;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,5 +66,22 @@ std::vector<FigureLayer> layers_of(Traces const& traces, Range const& range, boo
 /// Names for the ends of the curves, in their colours; with its value and an arrow where a curve ends beyond the range.
 std::vector<EndLabel> ends_within(Traces const& traces, Range const& range);
 Axis steps_axis(double from, double to);
+
+// The figures of a run or an ablation.
+
+/// All of them: learning curves, differences to the baseline in training and at its end, the metric over a number, probes by layer.
+std::vector<Figure> figures(Material const& material);
+
+/// A forest plot: each arm's paired differences to the baseline, one dot per seed, with mean, interval, p and verdict. An arm far from the
+/// others becomes an arrow at the edge. Nothing if no arm has a difference.
+std::optional<Figure> forest(Material const& material);
+
+/// The grid of `tune:`: the score against the value, a line per arm, dots for trials, a ring around the chosen one. Against the only key if
+/// its values are numbers, else against the points in order. Nothing without `tune:`, or if no trial has ended.
+std::optional<Figure> tuning_figure(Material const& material);
+
+/// For each probe recorded by layer (and head), a heat map of its mean over the seeds: rows are layers and heads, columns steps, a panel
+/// per arm, one colour scale.
+std::vector<Figure> heat_maps(Material const& material);
 
 }  // namespace heed

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/grid.hpp"
 #include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"

@@ -9,7 +9,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/softmax.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/batch.hpp"
 #include "nn/files/atomic_file.hpp"

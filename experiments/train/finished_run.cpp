@@ -9,7 +9,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/train/ranks.hpp"
 
 namespace heed {

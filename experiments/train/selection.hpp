@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/metric/row.hpp"
 #include "nn/settings.hpp"
 

@@ -16,7 +16,6 @@
 #include "experiments/exchange/tensorboard.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/program/progress.hpp"

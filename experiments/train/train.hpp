@@ -7,7 +7,7 @@
 
 #include "experiments/data/files.hpp"
 #include "experiments/folder/record.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/train/contexts.hpp"
 #include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"

@@ -16,7 +16,7 @@
 #include "autograd/blas/products.hpp"
 #include "autograd/processor/processor.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/ranks.hpp"

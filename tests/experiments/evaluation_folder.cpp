@@ -5,7 +5,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/metric/metric.hpp"
+#include "experiments/metric/evaluated_batch.hpp"
 #include "tests/json.hpp"
 #include "tests/program.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "experiments/report/attention_maps.hpp"
 #include "experiments/report/gnuplot.hpp"
+#include "experiments/report/page.hpp"
 #include "experiments/report/report.hpp"
 #include "nn/files/npz.hpp"
 #include "tests/json.hpp"

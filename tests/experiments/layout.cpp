@@ -1,7 +1,7 @@
 #include "experiments/report/layout.hpp"
 
 #include "experiments/config/table.hpp"
-#include "experiments/report/plot.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "tests/test.hpp"
 
 using namespace heed;

@@ -1,6 +1,5 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/metric/key.hpp"
 #include "tests/program.hpp"
 
 // What metrics say of themselves.

@@ -3,7 +3,6 @@
 #include <regex>
 
 #include "experiments/commands/commands.hpp"
-#include "experiments/report/figures.hpp"
 #include "experiments/report/html.hpp"
 #include "experiments/report/layout.hpp"
 #include "experiments/report/traces.hpp"

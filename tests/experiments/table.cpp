@@ -6,8 +6,8 @@
 
 #include "experiments/commands/list.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
-#include "experiments/report/plot.hpp"
 #include "nn/files/number.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"

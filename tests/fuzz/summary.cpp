@@ -1,5 +1,5 @@
-#include "experiments/report/figures.hpp"
 #include "experiments/report/page.hpp"
+#include "experiments/report/traces.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 void heed::fuzz::one_input(std::string_view text) {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/report/traces.hpp"
 #include "nn/attention/steps.hpp"
 #include "nn/files/number.hpp"

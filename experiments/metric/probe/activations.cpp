@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
 
 namespace heed {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/heads.hpp"
 #include "experiments/metric/statistics.hpp"
 

@@ -4,7 +4,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/metric/key.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/metric/probe/probe.hpp"
 
 namespace heed {
