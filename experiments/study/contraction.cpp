@@ -30,20 +30,14 @@ struct ContractionSettings : Settings {
   Index queries = 256, draws = 16;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536),
-            field(&width, "width", "widths of tokens, integers").in(2, 4096),
+    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536).integers(),
+            field(&width, "width", "widths of tokens, integers").in(2, 4096).integers(),
             field(&correlation, "correlation", "ρ: tokens are √ρ z₀ + √(1 − ρ) z, normalised").in(0, 0.99),
             field(&sharpness, "sharpness", "γ/γ_c: scores are γ log n ⟨x, y⟩, γ_c = 1/(1 − ρ)").in(0.01, 100),
             field(&queries, "queries", "tokens that are queries, too; at most n").in(4, 65536),
             field(&draws, "draws", "draws of tokens").in(2, 10'000)};
   }
-  std::optional<std::string> contradiction() override {
-    for (auto const& [name, list] : {std::pair("keys", &keys), std::pair("width", &width)})
-      for (double const value : *list)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    if (keys.empty()) return "keys: is empty";
-    return std::nullopt;
-  }
+  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 /// A point of the grid; width 0: independent normal scores instead of products of tokens.

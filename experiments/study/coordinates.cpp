@@ -30,8 +30,8 @@ struct CoordinatesSettings : Settings {
 
   std::vector<Field> fields() override {
     return {field(&parametrization, "parametrization", "standard, mup").one_of({"standard", "mup"}),
-            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192),
-            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000),
+            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192).integers(),
+            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000).integers(),
             field(&base, "base", "mup: the width at which it equals standard").in(1, 8192),
             field(&layers, "layers", "blocks").in(1, 100),
             field(&heads, "heads", "attention heads").in(1, 100),
@@ -39,11 +39,8 @@ struct CoordinatesSettings : Settings {
             field(&lr, "lr", "learning rate of AdamW, at width base").above(0)};
   }
   std::optional<std::string> contradiction() override {
-    for (auto const& [name, values] : {std::pair("width", &width), std::pair("steps", &steps)}) {
+    for (auto const& [name, values] : {std::pair("width", &width), std::pair("steps", &steps)})
       if (values->empty()) return fmt::format("{}: the list is empty", name);
-      for (double const value : *values)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    }
     for (double const value : width)
       if (std::fmod(value, to_double(heads)) != 0) return fmt::format("width: {} heads do not divide {}", heads, value);
     if (base % heads != 0) return fmt::format("base: {} heads do not divide {}", heads, base);

@@ -28,7 +28,7 @@ struct DepthSettings : Settings {
   Index width = 32, tokens = 32, draws = 16;
 
   std::vector<Field> fields() override {
-    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256),
+    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256).integers(),
             field(&skips, "skips", "x + f(x); f(x) alone; or x + f(x)/√L").one_of({"none", "one", "rsqrt_depth"}),
             field(&norm, "norm", "layer norm: none, before each layer, after each layer").one_of({"none", "pre", "post"}),
             field(&width, "width", "width of tokens and of the only head").in(2, 1024),
@@ -36,8 +36,6 @@ struct DepthSettings : Settings {
             field(&draws, "draws", "draws of weights and tokens").in(2, 10'000)};
   }
   std::optional<std::string> contradiction() override {
-    for (double const value : depth)
-      if (value != std::floor(value)) return fmt::format("depth: {} is not an integer", value);
     if (depth.empty() || skips.empty() || norm.empty()) return "depth: a list is empty";
     return std::nullopt;
   }

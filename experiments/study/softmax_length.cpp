@@ -19,7 +19,6 @@
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
-#include "experiments/study/trained.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -35,10 +34,10 @@ struct SoftmaxLengthSettings : Settings {
   bool quick = false;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536),
+    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536).integers(),
             field(&sigma, "sigma", "standard deviations of the scores").in(0.01, 100),
             field(&correlation, "correlation", "correlations of equicorrelated scores").in(0, 0.99),
-            field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096),
+            field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096).integers(),
             field(&variants, "variants", "beside softmax: other scales, as trained with the first number of keys, and other aligns")
                 .one_of({"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"}),
             field(&variants_at, "variants_at", "standard deviation of the scores of variants").in(0.01, 100),
@@ -46,13 +45,7 @@ struct SoftmaxLengthSettings : Settings {
             field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
             field(&quick, "quick", "a tenth of the scores")};
   }
-  std::optional<std::string> contradiction() override {
-    for (auto const& [name, list] : {std::pair("keys", &keys), std::pair("width", &width)})
-      for (double const value : *list)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    if (keys.empty()) return "keys: is empty";
-    return std::nullopt;
-  }
+  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 // ---------------------------------------------------------------- a row of scores
