@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "experiments/metric/key.hpp"
 #include "experiments/metric/probe/heads.hpp"
@@ -13,18 +14,24 @@ namespace {
 
 Index heads_of(AttentionRecord const& layer) { return layer.rows.empty() ? layer.heads : layer.rows.front().size(1); }
 
-Probe of_number(std::string const& name, std::string const& unit, std::string formula, std::string help, RowStatistic which,
-                Bounds bounds = {}) {
-  return {"attention",
-          name,
-          std::move(formula),
-          std::move(help),
-          {"attention." + name + ".layer*.head*", unit, {}, "", bounds},
-          Probe::Input::attention,
-          [name, which](Probed const& probed, Row& row) {
-            auto const of_row = [which](AttentionRow const& r) { return std::isnan(r[which]) ? std::nullopt : std::optional(r[which]); };
-            record_rows(probed.attention, "attention." + name, of_row, false, row);
-          }};
+/// Calls use(row) for every row of a head with a visible key, in all sequences.
+void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use) {
+  for (Tensor const& rows : layer.rows) {
+    Index const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
+    auto const all = rows.data<double>();
+    for (Index b = 0; b < batch; ++b) {
+      for (Index i = 0; i < queries; ++i) {
+        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
+        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
+        if (!std::isnan(row[RowStatistic::total])) use(row);
+      }
+    }
+  }
+}
+
+Probe of_number(std::string const& name, std::string unit, std::string formula, std::string help, RowStatistic which, Bounds bounds = {}) {
+  auto const of_row = [which](AttentionRow const& row) { return std::isnan(row[which]) ? std::nullopt : std::optional(row[which]); };
+  return probe_of_rows(name, "attention." + name, std::move(unit), std::move(formula), std::move(help), of_row, false, bounds);
 }
 
 Declared<Probe> const entropy_probe{of_number("entropy", "nat", "−Σ_j p_j log p_j",
@@ -96,29 +103,34 @@ Declared<MetricInfo> const layer_sink_rate_metric{
 
 }  // namespace
 
-void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use) {
-  for (Tensor const& rows : layer.rows) {
-    Index const batch = rows.size(0), heads = rows.size(1), queries = rows.size(2);
-    auto const all = rows.data<double>();
-    for (Index b = 0; b < batch; ++b) {
-      for (Index i = 0; i < queries; ++i) {
-        auto const at = static_cast<std::size_t>((((b * heads + head) * queries) + i) * row_statistics);
-        AttentionRow const row{all.subspan(at, static_cast<std::size_t>(row_statistics))};
-        if (!std::isnan(row[RowStatistic::total])) use(row);
-      }
-    }
-  }
+Probe probe_of_heads(std::string name, std::string const& metric, std::string formula, std::string help, Probe::Input input, HeadNumber f,
+                     Bounds bounds, std::optional<std::string> (*unavailable)(Model const&)) {
+  auto const measure = [metric, f = std::move(f)](Probed const& probed, Row& row) {
+    for (std::size_t l = 0; l < probed.attention.size(); ++l)
+      for (Index head = 0; head < heads_of(probed.attention[l]); ++head)
+        if (auto const value = f(probed.attention[l], head)) row.set(MetricKey::of_probe(metric, l, head).text(), *value);
+  };
+  return {metric.substr(0, metric.find('.')),
+          std::move(name),
+          std::move(formula),
+          std::move(help),
+          {metric + ".layer*.head*", "", {}, "", bounds},
+          input,
+          measure,
+          unavailable};
 }
 
-void record_heads(std::vector<AttentionRecord> const& layers, std::string const& name,
-                  std::function<std::optional<double>(AttentionRecord const&, Index)> const& f, Row& row) {
-  for (std::size_t l = 0; l < layers.size(); ++l)
-    for (Index head = 0; head < heads_of(layers[l]); ++head)
-      if (auto const value = f(layers[l], head)) row.set(MetricKey::of_probe(name, l, head).text(), *value);
+Probe probe_of_rows(std::string name, std::string const& metric, std::string unit, std::string formula, std::string help, RowNumber f,
+                    bool with_median, Bounds bounds) {
+  Probe probe = probe_of_heads(std::move(name), metric, std::move(formula), std::move(help), Probe::Input::attention, nullptr, bounds);
+  probe.records.unit = std::move(unit);
+  probe.measure = [metric, f = std::move(f), with_median](Probed const& probed, Row& row) {
+    record_rows(probed.attention, metric, f, with_median, row);
+  };
+  return probe;
 }
 
-void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
-                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row) {
+void record_rows(std::vector<AttentionRecord> const& layers, std::string const& metric, RowNumber const& f, bool with_median, Row& row) {
   for (std::size_t l = 0; l < layers.size(); ++l) {
     for (Index head = 0; head < heads_of(layers[l]); ++head) {
       std::vector<double> found;
@@ -127,7 +139,7 @@ void record_rows(std::vector<AttentionRecord> const& layers, std::string const& 
         if (value) found.push_back(*value);
       });
       if (found.empty()) continue;
-      auto key = MetricKey::of_probe(name, l, head);
+      auto key = MetricKey::of_probe(metric, l, head);
       row.set(key.text(), std::accumulate(found.begin(), found.end(), 0.0) / static_cast<double>(found.size()));
       key.statistic = "median";
       if (with_median) row.set(key.text(), median(found));

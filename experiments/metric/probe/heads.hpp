@@ -19,16 +19,19 @@ struct AttentionRow {
   bool has_scores() const { return !((*this)[RowStatistic::total] > 0 && std::isnan((*this)[RowStatistic::score_mean])); }
 };
 
-/// Calls use(row) for every row of a head with a visible key, in all sequences.
-void each_row(AttentionRecord const& layer, Index head, std::function<void(AttentionRow const&)> const& use);
+/// A number of a head, or of a row; nothing: it has none.
+using HeadNumber = std::function<std::optional<double>(AttentionRecord const& layer, Index head)>;
+using RowNumber = std::function<std::optional<double>(AttentionRow const&)>;
 
-/// Records f(layer, head) as `probe.NAME.layer0.head1`; nothing where it gives nothing.
-void record_heads(std::vector<AttentionRecord> const& layers, std::string const& name,
-                  std::function<std::optional<double>(AttentionRecord const& layer, Index head)> const& f, Row& row);
+/// A probe that records f(layer, head) as `probe.METRIC.layer0.head1`; a metric begins with the probe's group.
+Probe probe_of_heads(std::string name, std::string const& metric, std::string formula, std::string help, Probe::Input input, HeadNumber f,
+                     Bounds bounds = {}, std::optional<std::string> (*unavailable)(Model const&) = nullptr);
 
-/// Records the mean of f over the rows of each head as `probe.NAME.layer0.head1` and, with `with_median`, the median as `….median`. Rows
+/// Records the mean of f over the rows of each head as `probe.METRIC.layer0.head1` and, with `with_median`, the median as `….median`. Rows
 /// whose weights are all 0, and those where f gives nothing, are skipped; nothing is recorded without rows.
-void record_rows(std::vector<AttentionRecord> const& layers, std::string const& name,
-                 std::function<std::optional<double>(AttentionRow const&)> const& f, bool with_median, Row& row);
+void record_rows(std::vector<AttentionRecord> const& layers, std::string const& metric, RowNumber const& f, bool with_median, Row& row);
+/// A probe that does so.
+Probe probe_of_rows(std::string name, std::string const& metric, std::string unit, std::string formula, std::string help, RowNumber f,
+                    bool with_median, Bounds bounds = {});
 
 }  // namespace heed

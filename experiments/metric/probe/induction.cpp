@@ -38,16 +38,11 @@ std::optional<std::string> unavailable(Model const& model) {
   return std::nullopt;
 }
 
-Declared<Probe> const induction_probe{
-    {"attention",
-     "induction",
-     "a_ij, j = i − T/2 + 1, i ≥ T/2",
-     "prefix matching: in sequences of T random tokens whose second half repeats the first, the weight on the token after the previous "
-     "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
-     {"attention.induction.layer*.head*", "", {}, ""},
-     Probe::Input::repetition,
-     [](Probed const& probed, Row& row) { record_heads(probed.attention, "attention.induction", prefix_matching, row); },
-     unavailable}};
+Declared<Probe> const induction_probe{probe_of_heads(
+    "induction", "attention.induction", "a_ij, j = i − T/2 + 1, i ≥ T/2",
+    "prefix matching: in sequences of T random tokens whose second half repeats the first, the weight on the token after the previous "
+    "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
+    Probe::Input::repetition, prefix_matching, {}, unavailable)};
 
 }  // namespace
 
