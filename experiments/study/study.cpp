@@ -87,22 +87,18 @@ struct MeasuredCell {
   double seconds = 0;
 };
 
-/// A cell in its folder; nothing if it is not measured yet. Throws FolderError if it was measured with other content of a file, FileError
-/// if it is damaged.
-std::optional<MeasuredCell> find_cell(fs::path const& folder, ReadFiles const& read) {
-  if (!fs::exists(folder / "summary.json")) return std::nullopt;
-  auto const summary = read_json(folder / "summary.json");
-  if (auto const difference = changed(read_files_of(summary.at("read")), read))
-    throw FolderError(fmt::format("{}: was measured with another content of a file: {} (put the file back, or --fresh begins anew)",
-                                  folder.string(), *difference));
-  return MeasuredCell{parse_csv(summary.at("results").get<std::string>()), summary.at("time.seconds").get<double>()};
-}
-
-/// The same, measured now if it is not; nothing while another process measures it.
+/// A cell in its folder, measured now if it is not yet; nothing while another process measures it. Throws FolderError if it was measured
+/// with other content of a file, FileError if it is damaged.
 std::optional<MeasuredCell> found_or_measured(fs::path const& folder, StudyCell const& cell, ReadFiles const& read) {
   auto const lock = FolderLock::attempt(folder);
   if (!lock) return std::nullopt;
-  if (auto found = find_cell(folder, read)) return found;
+  if (fs::exists(folder / "summary.json")) {
+    auto const summary = read_json(folder / "summary.json");
+    if (auto const difference = changed(read_files_of(summary.at("read")), read))
+      throw FolderError(fmt::format("{}: was measured with another content of a file: {} (put the file back, or --fresh begins anew)",
+                                    folder.string(), *difference));
+    return MeasuredCell{parse_csv(summary.at("results").get<std::string>()), summary.at("time.seconds").get<double>()};
+  }
   auto const began = std::chrono::steady_clock::now();
   MeasuredCell measured{cell.measure()};
   measured.seconds = seconds_since(began);
@@ -136,11 +132,10 @@ MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& 
 }
 
 std::string in_markdown(StudyTable const& table) {
-  for (auto const& row : table.rows) {
+  for (auto const& row : table.rows)
     if (row.size() != table.rows.front().size())
       throw Error(
           fmt::format("the table '{}' has a row of {} cells under {} headings", table.title, row.size(), table.rows.front().size()));
-  }
   return fmt::format("\n## {}\n\n", table.title) + markdown_table(table.rows);
 }
 
@@ -176,7 +171,7 @@ void stop_if_interrupted() {
 }
 
 StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
-  StudyResult result{.csv = {std::move(header)}, .tables = {}, .sentences = {}, .figures = {}};
+  StudyResult result{.csv = {std::move(header)}};
   result.csv.insert(result.csv.end(), rows.begin(), rows.end());
   return result;
 }
@@ -202,7 +197,7 @@ Exit run_study(RunOptions const& options) {
   if (options.fresh) put_aside(path);
   compare(path, file);
   register_claim(path, file);
-  if (auto const summary = find_json(path / "summary.json"); summary && summary->is_object() && (*summary)["finished"] == true) {
+  if (in_summary(path, "finished") == true) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;

@@ -38,10 +38,10 @@ std::unique_ptr<Settings> study_file();
 
 /// The result of a study.
 struct StudyResult {
-  CsvRows csv;                                          ///< results.csv, its header first
-  std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
-  std::vector<std::string> sentences;                   ///< the findings in words
-  std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
+  CsvRows csv = {};                                          ///< results.csv, its header first
+  std::vector<StudyTable> tables = {};                       ///< for the terminal and summary.md
+  std::vector<std::string> sentences = {};                   ///< the findings in words
+  std::vector<std::pair<std::string, double>> figures = {};  ///< for summary.json
 };
 
 /// A result without findings: rows below a header.

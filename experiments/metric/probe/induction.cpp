@@ -26,14 +26,11 @@ double prefix_matching(AttentionRecord const& layer, Index head) {
   return sum / static_cast<double>(rows * half);
 }
 
-bool has_attention(Model const& model) {
-  NoGrad const no_grad;
-  return !recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty();
-}
-
 std::optional<std::string> unavailable(Model const& model) {
   if (!model.decode({}, {})) return "it needs a causal model of one sequence of tokens";
-  if (!has_attention(model)) return "the model has no attention";
+  NoGrad const no_grad;
+  if (recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty())
+    return "the model has no attention";
   if (model.context() < 4) return fmt::format("model.context: {} is too short for two repeated tokens", model.context());
   return std::nullopt;
 }

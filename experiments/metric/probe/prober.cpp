@@ -60,17 +60,12 @@ Observer const* Prober::watch() {
 std::vector<Probe const*> Prober::selected(bool of_step, bool stepping) const {
   std::vector<Probe const*> result;
   for (Probe const& probe : Registry<Probe>::all()) {
-    auto const& names = asked_for(settings_, probe.group);
+    auto const& names = settings_.asked.at(probe.group);
     bool const in_step = probe.input == Probe::Input::step || (stepping && settings_.batch == "step" && needs_no_pass(probe));
     bool const named = in_step == of_step && std::ranges::find(names, probe.name) != names.end();
     if (named && !(probe.unavailable && probe.unavailable(model_))) result.push_back(&probe);
   }
   return result;
-}
-
-Batch Prober::batch() const {
-  bool const held_out = settings_.batch == "validation" && data_.validation_batches(rows_, model_.context()) > 0;
-  return (held_out ? data_.validation(0, rows_, model_.context()) : data_.training(0, rows_, model_.context())).first(rows_);
 }
 
 Tensor Prober::loss(Batch const& batch, Observer const* observer) const {
@@ -111,28 +106,26 @@ Probed Prober::probed(Batch const& batch, std::vector<Probe const*> const& selec
   return input;
 }
 
-Probed Prober::probed_repetition() const {
-  NoGrad const no_grad;
-  HardChoices expected{.mode = HardChoices::Mode::expectation, .made = {}, .codes = {}};
-  Pass pass;
-  pass.watching.hard_choices = &expected;
-  Batch const twice = repetition(rows_, model_.context(), model_.vocabulary());
-  return {settings_, parameters_, recorded_attention(model_, twice, {.weights = true}, pass)};
-}
-
 void Prober::observe(Row& row, bool stepping) const {
   auto wanted = selected(false, stepping);
   if (wanted.empty()) return;
   auto const again =
       std::stable_partition(wanted.begin(), wanted.end(), [](auto* probe) { return probe->input != Probe::Input::repetition; });
   if (wanted.begin() != again) {
-    Batch const rows = batch();
+    Index const context = model_.context();
+    bool const held_out = settings_.batch == "validation" && data_.validation_batches(rows_, context) > 0;
+    Batch const rows = (held_out ? data_.validation(0, rows_, context) : data_.training(0, rows_, context)).first(rows_);
     Probed input = probed(rows, wanted);
     input.loss = [&] { return loss(rows, nullptr); };
     for (auto probe = wanted.begin(); probe != again; ++probe) (*probe)->measure(input, row);
   }
   if (again == wanted.end()) return;
-  Probed const repeated = probed_repetition();
+  NoGrad const no_grad;
+  HardChoices expected{.mode = HardChoices::Mode::expectation, .made = {}, .codes = {}};
+  Pass pass;
+  pass.watching.hard_choices = &expected;
+  Batch const twice = repetition(rows_, model_.context(), model_.vocabulary());
+  Probed const repeated{settings_, parameters_, recorded_attention(model_, twice, {.weights = true}, pass)};
   for (auto probe = again; probe != wanted.end(); ++probe) (*probe)->measure(repeated, row);
 }
 

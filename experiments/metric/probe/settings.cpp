@@ -37,12 +37,12 @@ std::vector<Field> ProbeSettings::fields() {
             "no cost. Probes that need a pass of their own, and all probes of the final weights, then use the first training batch")
           .one_of({"validation", "training", "step"}),
       field(&rows, "rows", "sequences of that batch; default: train.batch").in(1, 1 << 20),
-      field(&attention, "attention", "statistics of attention by layer and head").one_of(probe_names("attention")),
-      field(&gradients, "gradients",
+      field(&asked.at("attention"), "attention", "statistics of attention by layer and head").one_of(probe_names("attention")),
+      field(&asked.at("gradients"), "gradients",
             "gradient statistics; norms are of the training step's gradient, as grad_norm, the others of the probes' batch")
           .one_of(probe_names("gradients")),
-      field(&activations, "activations", "statistics of activations by layer").one_of(probe_names("activations")),
-      field(&curvature, "curvature", "curvature of the loss").one_of(probe_names("curvature")),
+      field(&asked.at("activations"), "activations", "statistics of activations by layer").one_of(probe_names("activations")),
+      field(&asked.at("curvature"), "curvature", "curvature of the loss").one_of(probe_names("curvature")),
       field(&iterations, "iterations", "sharpness: largest number of Hessian-vector products").in(1, 1e6),
       field(&tolerance, "tolerance", "sharpness: stop when ‖Hv − λv‖ ≤ tolerance · |λ|").between(0, 1),
       field(&maps, "maps", "attention maps on disk"),
@@ -50,19 +50,11 @@ std::vector<Field> ProbeSettings::fields() {
 }
 
 std::optional<std::string> ProbeSettings::contradiction() {
-  for (char const* const group : {"attention", "gradients", "activations", "curvature"}) {
-    auto const& names = asked_for(*this, group);
-    for (auto const& name : names)
-      if (std::ranges::count(names, name) > 1) return fmt::format("{}: '{}' is listed twice", group, name);
-  }
+  for (auto const& field : fields())
+    if (auto* const* const names = std::get_if<std::vector<std::string>*>(&field.target))
+      for (auto const& name : **names)
+        if (std::ranges::count(**names, name) > 1) return fmt::format("{}: '{}' is listed twice", field.name, name);
   return std::nullopt;
-}
-
-std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group) {
-  return group == "attention"     ? settings.attention
-         : group == "gradients"   ? settings.gradients
-         : group == "activations" ? settings.activations
-                                  : settings.curvature;
 }
 
 }  // namespace heed
