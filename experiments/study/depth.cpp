@@ -115,12 +115,6 @@ std::string skips_in_words(std::string const& skips) {
 }
 std::string norm_in_words(std::string const& norm) { return norm == "none" ? "no norm" : norm + "-norm"; }
 
-Index deepest_of(std::vector<CsvLine> const& lines) {
-  Index deepest = 0;
-  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
-  return deepest;
-}
-
 StudyResult depth_report(CsvRows const& rows) {
   auto result = result_of({"skips", "norm", "depth", "layer", "quantity", "mean", "standard_error"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
@@ -178,7 +172,8 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
 /// A panel per norm, a line per kind of skips: the deepest stack's residual, or its gradients, by layer.
 Figure depth_figure(StudyRecord const& record, bool residual) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  Index const deepest = deepest_of(lines);
+  Index deepest = 0;
+  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
   Figure figure{.name = residual ? "rank_collapse" : "query_gradients",
                 .title = residual ? "Share of the tokens that is not their mean" : "‖∂L/∂W_q‖",
                 .caption = fmt::format("By layer of a stack of {}, at initialisation; mean over draws.", deepest),
