@@ -159,36 +159,17 @@ void write_study(fs::path const& folder, StudyFile& file, StudyResult const& res
   write_summary(folder, summary, {"results.csv"});
 }
 
-Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
-Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
-
-}  // namespace
-
-std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
-
-void stop_if_interrupted() {
-  if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
-}
-
-StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
-  StudyResult result{.csv = {std::move(header)}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
-  return result;
-}
-
-CurvePoint point_at(CsvLine const& line, double x, double errors) {
-  double const mean = line.number("mean"), half = errors * line.number("standard_error");
-  return {x, mean, mean - half, mean + half};
-}
-
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
 
+/// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options) {
   StudyFile file = load_study(options);
   if (!options.quiet) fmt::print("{}", emit(file));
   return Exit::done;
 }
 
+/// Makes the study that the file describes: measures its cells unless they are measured already, and writes the results when all are there.
+/// Throws ConfigError, FolderError, and Interrupted.
 Exit run_study(RunOptions const& options) {
   if (!options.shard.empty())
     throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
@@ -223,6 +204,28 @@ Exit run_study(RunOptions const& options) {
   for (auto const& sentence : result.sentences) fmt::print("{}\n", sentence);
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
+}
+
+std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
+
+Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
+Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
+
+}  // namespace
+
+void stop_if_interrupted() {
+  if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
+}
+
+StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
+  StudyResult result{.csv = {std::move(header)}};
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  return result;
+}
+
+CurvePoint point_at(CsvLine const& line, double x, double errors) {
+  double const mean = line.number("mean"), half = errors * line.number("standard_error");
+  return {x, mean, mean - half, mean + half};
 }
 
 }  // namespace heed
