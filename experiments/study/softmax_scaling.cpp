@@ -101,20 +101,6 @@ class GridTheory {
 
 // ---------------------------------------------------------------- measurements
 
-StackSettings stack(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k) {
-  StackSettings settings;
-  settings.layers = draws.layers;
-  settings.heads = 1;
-  settings.width = LayerDraws::width;
-  settings.context = LayerDraws::context;
-  settings.position = "none";
-  settings.attention.scale = scale;
-  settings.norm.placement = place;
-  settings.tie = false;
-  settings.key_width = d_k;
-  return settings;
-}
-
 Tensor tokens(Stream const& stream) {
   std::vector<Index> drawn(static_cast<std::size_t>(LayerDraws::rows * LayerDraws::context));
   for (std::size_t i = 0; i < drawn.size(); ++i)
@@ -123,7 +109,7 @@ Tensor tokens(Stream const& stream) {
 }
 
 /// The norms of one draw, by layer.
-std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& settings, Stream const& stream) {
+std::vector<double> norms_of(StackSettings const& settings, Stream const& stream) {
   WithGrad const recorded;
   InitSettings init;
   init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
@@ -132,7 +118,7 @@ std::vector<double> norms_of(LayerDraws const& draws, StackSettings const& setti
   Tensor embeddings = *parameters.find("token_embedding.weight");
   for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
   std::vector<Tensor> weights;
-  for (Index layer = 0; layer < draws.layers; ++layer)
+  for (Index layer = 0; layer < settings.layers; ++layer)
     weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
   Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
   return mapped(grad({model.loss(batch, {})}, weights), [](Tensor const& gradient) { return std::sqrt(squared_norm(gradient)); });
@@ -213,9 +199,18 @@ SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
 std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
                                                      std::uint64_t seed) {
   std::vector<std::vector<double>> by_layer(static_cast<std::size_t>(draws.layers));
-  auto const settings = stack(draws, place, scale, d_k);
+  StackSettings settings;
+  settings.layers = draws.layers;
+  settings.heads = 1;
+  settings.width = LayerDraws::width;
+  settings.context = LayerDraws::context;
+  settings.position = "none";
+  settings.attention.scale = scale;
+  settings.norm.placement = place;
+  settings.tie = false;
+  settings.key_width = d_k;
   for (Index draw = 0; draw < draws.draws; ++draw) {
-    auto const norms = norms_of(draws, settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
+    auto const norms = norms_of(settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
     for (std::size_t layer = 0; layer < norms.size(); ++layer) by_layer[layer].push_back(norms[layer]);
     stop_if_interrupted();
   }

@@ -56,6 +56,8 @@ struct ScalingCell {
     auto const& value = at(values, q);
     return value ? &*value : nullptr;
   }
+  /// Of one that it has.
+  double mean(Quantity q) const { return at(values, q)->mean; }
   /// Whether the distribution is a trained run's head ("layer0.head1"); others are a layer of an untrained Transformer ("pre-norm layer0"),
   /// or a law.
   bool of_head() const { return distribution.starts_with("layer"); }

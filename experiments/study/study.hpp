@@ -42,8 +42,8 @@ struct StudyCell {
 ///     name: softmax-scaling
 ///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
 ///
-/// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/. Each cell is a trial: a folder of its
-/// own, which the process that measures it locks, so that any number of processes share the cells of one study.
+/// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/. Each cell is a trial: a folder of
+/// its own, which the process that measures it locks, so that any number of processes share the cells of one study.
 struct Study {
   std::vector<StudyCell> cells;
   std::function<StudyResult(CsvRows const& rows)> report;  ///< `rows`: of all cells, in their order
