@@ -145,21 +145,19 @@ std::vector<StudyPart> coordinates_page(StudyRecord const& record) {
           "Mean of |x| over entries, with two standard errors over draws, after so many steps of AdamW. With mup initial logits go "
           "as 1/√width, what is learned keeps its size.",
       .across = 2};
-  std::map<std::string, std::map<std::string, std::map<Index, FigureLayer>>> all;
+  std::map<std::string, std::map<std::string, std::map<Index, Curve>>> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")].points;
+    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")];
     points.push_back(point_at(line, line.number("width")));
     points.back().low = std::max(points.back().low, points.back().y / 10);
   }
-  for (auto& [activation, kinds] : all) {
+  for (auto const& [activation, kinds] : all) {
     std::vector<FigureLayer> both;
-    for (auto& [kind, steps] : kinds) {
+    for (auto const& [kind, steps] : kinds) {
       Panel panel{.title = fmt::format("{}: {}", kind, activation)};
-      for (auto& [step, layer] : steps) {
-        layer.as = As::joined_intervals, layer.look = look_of(panel.layers.size()), layer.name = fmt::format("step {}", step);
-        panel.layers.push_back(layer);
-        both.push_back(layer);
-      }
+      for (auto const& [step, points] : steps)
+        panel.layers.push_back({As::joined_intervals, points, look_of(panel.layers.size()), fmt::format("step {}", step)});
+      both.insert(both.end(), panel.layers.begin(), panel.layers.end());
       figure.panels.push_back(std::move(panel));
     }
     for (auto panel = figure.panels.end() - std::ssize(kinds); panel != figure.panels.end(); ++panel) panel->y = axis_over(both, true);

@@ -300,14 +300,14 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
 
 /// A quantity of normal scores against m = √(2 log n)/σ: dots with the exact curve by number of keys, and the limit.
 Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
-  std::map<double, FigureLayer> dots, lines;
+  std::map<double, std::pair<Curve, Curve>> curves;  // by number of keys: measured, exact
   FigureLayer heads{As::intervals, {}, look_of(6), "trained heads"};
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
     bool const head = line["scores"].starts_with("trained");
     if ((line["scores"] != "normal" && !head) || line["quantity"] != quantity || line["variant"] != "softmax") continue;
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
-    if (!head || std::isfinite(m)) (head ? heads : dots[n]).points.push_back(point_at(line, m));
-    if (!head) lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
+    if (!head || std::isfinite(m)) (head ? heads.points : curves[n].first).push_back(point_at(line, m));
+    if (!head) curves[n].second.push_back(CurvePoint::bare(m, number_at(line, "theory")));
   }
   FigureLayer limit{As::line, {}, limit_look(), "n → ∞"};
   for (double m = 0.02; m < 1; m += 0.02) {
@@ -318,12 +318,10 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
   }
   Panel panel{.title = title, .layers = {limit}};
   std::size_t number = 0;
-  for (auto& [n, layer] : dots) {
-    auto& line = lines[n];
-    std::ranges::sort(line.points, {}, &CurvePoint::x);
-    line.as = As::line, line.look = solid_look(number), line.name = fmt::format("{:.0f} keys", n);
-    layer.as = As::intervals, layer.look = solid_look(number++);
-    panel.layers.push_back(line), panel.layers.push_back(layer);
+  for (auto& [n, pair] : curves) {
+    std::ranges::sort(pair.second, {}, &CurvePoint::x);
+    panel.layers.push_back({As::line, pair.second, solid_look(number), fmt::format("{:.0f} keys", n)});
+    panel.layers.push_back({As::intervals, pair.first, solid_look(number++)});
   }
   if (!heads.points.empty()) panel.layers.push_back(heads);
   panel.y = axis_over(panel.layers);
