@@ -4,9 +4,18 @@
 #include <numeric>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
+#include "autograd/ops/elementwise.hpp"
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/reduce.hpp"
+#include "autograd/ops/shape.hpp"
 #include "experiments/metric/key.hpp"
-#include "experiments/metric/probe/heads.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
@@ -100,6 +109,83 @@ Declared<Probe> const sink_rate_probe{
 
 Declared<MetricInfo> const layer_sink_rate_metric{
     {"probe.attention.sink_rate.layer*", "", {}, "probe.attention.sink_rate of the heads of one layer", fraction}};
+
+// Whether a head finds what followed the last time (Olsson et al. 2022): random tokens come twice,
+//
+//     c a b d c a b d
+//             ↑ attends to the a that came after the first c
+//
+// and only the repetition determines where to attend.
+
+/// The mean weight from a token of the second half to the one after its first coming.
+double prefix_matching(AttentionRecord const& layer, Index head) {
+  Tensor const& weights = layer.weights;
+  Index const rows = weights.size(0), heads = weights.size(1), length = weights.size(2), half = length / 2;
+  double sum = 0;
+  for (Index b = 0; b < rows; ++b)
+    for (Index i = half; i < length; ++i) sum += weights.at(((b * heads + head) * length + i) * length + i - half + 1);
+  return sum / static_cast<double>(rows * half);
+}
+
+std::optional<std::string> induction_unavailable(Model const& model) {
+  if (!model.decode({}, {})) return "it needs a causal model of one sequence of tokens";
+  NoGrad const no_grad;
+  if (recorded_attention(model, {{"inputs", Tensor::full({1, 2}, 0, DType::int64)}}, {.weights = true}).empty())
+    return "the model has no attention";
+  if (model.context() < 4) return fmt::format("model.context: {} is too short for two repeated tokens", model.context());
+  return std::nullopt;
+}
+
+Declared<Probe> const induction_probe{probe_of_heads(
+    "induction", "attention.induction", "a_ij, j = i − T/2 + 1, i ≥ T/2",
+    "prefix matching: in sequences of T random tokens whose second half repeats the first, the weight on the token after the previous "
+    "occurrence of the current one, mean over the second half. Up to 1 for an induction head, small for others",
+    Probe::Input::repetition, prefix_matching, {}, induction_unavailable)};
+
+// Statistics of linear attention per head: of its state at the end of the probes' sequences, and of its decay.
+
+/// Records the mean over sequences of a number per sequence and head, [B, H]; layers where it is undefined have none.
+Probe of_layers(std::string const& name, std::string const& unit, std::string formula, std::string help, Bounds bounds,
+                Tensor (*number)(AttentionRecord const&)) {
+  return {"attention",
+          name,
+          std::move(formula),
+          std::move(help) + "; of linear attention alone",
+          {"attention." + name + ".layer*.head*", unit, {}, "", bounds},
+          Probe::Input::attention,
+          [name, number](Probed const& probed, Row& row) {
+            for (std::size_t l = 0; l < probed.attention.size(); ++l) {
+              Tensor const found = number(probed.attention[l]);
+              if (!found.defined()) continue;
+              auto const means = mean(found, {0}).to_vector();
+              for (std::size_t head = 0; head < means.size(); ++head)
+                row.set(MetricKey::of_probe("attention." + name, l, static_cast<Index>(head)).text(), means[head]);
+            }
+          }};
+}
+
+Declared<Probe> const decay_length_probe{
+    of_layers("decay_length", "tokens", "1 / (1 − e^ḡ), ḡ the mean of g over tokens and entries",
+              "effective length of the decay: how many tokens a state lasts", {.min = 1}, [](AttentionRecord const& layer) {
+                if (!layer.log_decay.defined()) return Tensor();
+                Tensor const& g = layer.log_decay;
+                Tensor const means = mean(reshape(g, {g.size(0), g.size(1), layer.heads, g.size(2) / layer.heads}), {1, 3});
+                return 1.0 / -expm1(means);
+              })};
+
+Declared<Probe> const state_norm_probe{
+    of_layers("state_norm", "", "‖S_T‖_F", "norm of the state after the last token", {.min = 0}, [](AttentionRecord const& layer) {
+      return layer.state.defined() ? sqrt(sum_of_squares(layer.state, {2, 3})) : Tensor();
+    })};
+
+Declared<Probe> const state_rank_probe{of_layers(
+    "state_rank", "", "tr(G)² / tr(G²), G = S_Tᵀ S_T", "effective rank of the state after the last token: of n equal singular values, n",
+    {.min = 0}, [](AttentionRecord const& layer) {
+      if (!layer.state.defined()) return Tensor();
+      Tensor const gram = matmul(layer.state, layer.state, true);
+      Tensor const trace = sum_of_squares(layer.state, {2, 3});
+      return trace * trace / maximum(sum_of_squares(gram, {2, 3}), Tensor::scalar(1e-30, trace.dtype()));
+    })};
 
 }  // namespace
 

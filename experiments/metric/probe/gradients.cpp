@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/ops/shape.hpp"
-#include "experiments/metric/probe/heads.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/metric/statistics.hpp"
 
 namespace heed {
