@@ -1,6 +1,7 @@
 #include "experiments/config/config.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -84,6 +85,12 @@ class Reader {
         read_field(field, *value, dotted(path, field.name));
       else if (!word)
         absent(field, node, path);
+    }
+    for (auto const& field : fields) {
+      auto* const* const list = std::get_if<std::vector<double>*>(&field.target);
+      if (!list || !field.whole) continue;
+      for (double const value : **list)
+        if (value != std::trunc(value)) contradict(fmt::format("{}: {} is not an integer", field.name, value), node, path);
     }
     if (auto const contradiction = settings.contradiction()) contradict(*contradiction, node, path);
   }

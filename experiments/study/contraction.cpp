@@ -30,20 +30,14 @@ struct ContractionSettings : Settings {
   Index queries = 256, draws = 16;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536),
-            field(&width, "width", "widths of tokens, integers").in(2, 4096),
+    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536).integers(),
+            field(&width, "width", "widths of tokens, integers").in(2, 4096).integers(),
             field(&correlation, "correlation", "ρ: tokens are √ρ z₀ + √(1 − ρ) z, normalised").in(0, 0.99),
             field(&sharpness, "sharpness", "γ/γ_c: scores are γ log n ⟨x, y⟩, γ_c = 1/(1 − ρ)").in(0.01, 100),
             field(&queries, "queries", "tokens that are queries, too; at most n").in(4, 65536),
             field(&draws, "draws", "draws of tokens").in(2, 10'000)};
   }
-  std::optional<std::string> contradiction() override {
-    for (auto const& [name, list] : {std::pair("keys", &keys), std::pair("width", &width)})
-      for (double const value : *list)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    if (keys.empty()) return "keys: is empty";
-    return std::nullopt;
-  }
+  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 /// A point of the grid; width 0: independent normal scores instead of products of tokens.
@@ -170,27 +164,25 @@ std::vector<StudyPart> contraction_page(StudyRecord const& record) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
   double most = 0;
   for (auto const& line : lines) most = std::max(most, line.number("keys"));
-  std::map<double, std::map<double, std::pair<FigureLayer, FigureLayer>>> layers;  // by ρ and width: measured, equal products
+  std::map<double, std::map<double, std::pair<Curve, Curve>>> curves;  // by ρ and width: measured, equal products
   for (auto const& line : lines) {
     if (line["quantity"] != "inner_product" || line.number("keys") != most) continue;
-    auto& [dots, equal] = layers[line.number("correlation")][line.number("width")];
+    auto& [measured, equal] = curves[line.number("correlation")][line.number("width")];
     double const x = line.number("sharpness");
-    dots.points.push_back(point_at(line, x));
-    equal.points.push_back(CurvePoint::bare(x, line.number("theory")));
+    measured.push_back(point_at(line, x));
+    equal.push_back(CurvePoint::bare(x, line.number("theory")));
   }
   Figure figure{
       .name = "contraction",
       .title = "Mean inner product of tokens after one layer",
       .caption = fmt::format("{:.0f} tokens; dots: measured, ± 2 standard errors; lines: all products equal to their mean.", most),
       .across = 3};
-  for (auto& [rho, by_width] : layers) {
+  for (auto const& [rho, by_width] : curves) {
     Panel panel{.title = fmt::format("ρ = {:g}", rho)};
     std::size_t number = 0;
-    for (auto& [width, pair] : by_width) {
-      auto& [dots, equal] = pair;
-      equal.as = As::line, equal.look = solid_look(number), equal.name = fmt::format("width {:.0f}", width);
-      dots.as = As::intervals, dots.look = solid_look(number++);
-      panel.layers.push_back(equal), panel.layers.push_back(dots);
+    for (auto const& [width, pair] : by_width) {
+      panel.layers.push_back({As::line, pair.second, solid_look(number), fmt::format("width {:.0f}", width)});
+      panel.layers.push_back({As::intervals, pair.first, solid_look(number++)});
     }
     panel.y = axis_over(panel.layers);
     figure.panels.push_back(std::move(panel));

@@ -30,8 +30,8 @@ struct CoordinatesSettings : Settings {
 
   std::vector<Field> fields() override {
     return {field(&parametrization, "parametrization", "standard, mup").one_of({"standard", "mup"}),
-            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192),
-            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000),
+            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192).integers(),
+            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000).integers(),
             field(&base, "base", "mup: the width at which it equals standard").in(1, 8192),
             field(&layers, "layers", "blocks").in(1, 100),
             field(&heads, "heads", "attention heads").in(1, 100),
@@ -39,11 +39,8 @@ struct CoordinatesSettings : Settings {
             field(&lr, "lr", "learning rate of AdamW, at width base").above(0)};
   }
   std::optional<std::string> contradiction() override {
-    for (auto const& [name, values] : {std::pair("width", &width), std::pair("steps", &steps)}) {
+    for (auto const& [name, values] : {std::pair("width", &width), std::pair("steps", &steps)})
       if (values->empty()) return fmt::format("{}: the list is empty", name);
-      for (double const value : *values)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    }
     for (double const value : width)
       if (std::fmod(value, to_double(heads)) != 0) return fmt::format("width: {} heads do not divide {}", heads, value);
     if (base % heads != 0) return fmt::format("base: {} heads do not divide {}", heads, base);
@@ -148,21 +145,19 @@ std::vector<StudyPart> coordinates_page(StudyRecord const& record) {
           "Mean of |x| over entries, with two standard errors over draws, after so many steps of AdamW. With mup initial logits go "
           "as 1/√width, what is learned keeps its size.",
       .across = 2};
-  std::map<std::string, std::map<std::string, std::map<Index, FigureLayer>>> all;
+  std::map<std::string, std::map<std::string, std::map<Index, Curve>>> all;
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")].points;
+    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")];
     points.push_back(point_at(line, line.number("width")));
     points.back().low = std::max(points.back().low, points.back().y / 10);
   }
-  for (auto& [activation, kinds] : all) {
+  for (auto const& [activation, kinds] : all) {
     std::vector<FigureLayer> both;
-    for (auto& [kind, steps] : kinds) {
+    for (auto const& [kind, steps] : kinds) {
       Panel panel{.title = fmt::format("{}: {}", kind, activation)};
-      for (auto& [step, layer] : steps) {
-        layer.as = As::joined_intervals, layer.look = look_of(panel.layers.size()), layer.name = fmt::format("step {}", step);
-        panel.layers.push_back(layer);
-        both.push_back(layer);
-      }
+      for (auto const& [step, points] : steps)
+        panel.layers.push_back({As::joined_intervals, points, look_of(panel.layers.size()), fmt::format("step {}", step)});
+      both.insert(both.end(), panel.layers.begin(), panel.layers.end());
       figure.panels.push_back(std::move(panel));
     }
     for (auto panel = figure.panels.end() - std::ssize(kinds); panel != figure.panels.end(); ++panel) panel->y = axis_over(both, true);

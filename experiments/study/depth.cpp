@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -28,7 +30,7 @@ struct DepthSettings : Settings {
   Index width = 32, tokens = 32, draws = 16;
 
   std::vector<Field> fields() override {
-    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256),
+    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256).integers(),
             field(&skips, "skips", "x + f(x); f(x) alone; or x + f(x)/√L").one_of({"none", "one", "rsqrt_depth"}),
             field(&norm, "norm", "layer norm: none, before each layer, after each layer").one_of({"none", "pre", "post"}),
             field(&width, "width", "width of tokens and of the only head").in(2, 1024),
@@ -36,8 +38,6 @@ struct DepthSettings : Settings {
             field(&draws, "draws", "draws of weights and tokens").in(2, 10'000)};
   }
   std::optional<std::string> contradiction() override {
-    for (double const value : depth)
-      if (value != std::floor(value)) return fmt::format("depth: {} is not an integer", value);
     if (depth.empty() || skips.empty() || norm.empty()) return "depth: a list is empty";
     return std::nullopt;
   }
@@ -115,55 +115,42 @@ std::string skips_in_words(std::string const& skips) {
 }
 std::string norm_in_words(std::string const& norm) { return norm == "none" ? "no norm" : norm + "-norm"; }
 
-Index deepest_of(std::vector<CsvLine> const& lines) {
-  Index deepest = 0;
-  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
-  return deepest;
-}
-
 StudyResult depth_report(CsvRows const& rows) {
   auto result = result_of({"skips", "norm", "depth", "layer", "quantity", "mean", "standard_error"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
-  auto const deepest = to_double(deepest_of(lines));
-  /// Of one kind of stack.
-  struct StackFindings {
-    std::vector<double> layers, collapse;                   ///< layer, log(−log residual) of the deepest
-    std::map<std::pair<double, double>, double> gradients;  ///< by depth and layer, 0 for all
-    std::map<double, double> residuals;                     ///< by depth, after the last layer
-  };
-  std::map<std::pair<std::string, std::string>, StackFindings> all;
+  std::map<std::pair<std::string, std::string>, std::map<std::tuple<std::string, double, double>, double>> all;  // quantity, depth, layer
+  std::set<double> depths;
   for (auto const& line : lines) {
-    auto& found = all[{line["skips"], line["norm"]}];
-    double const mean = line.number("mean"), layer = line.number("layer"), depth = line.number("depth");
-    if (line["quantity"] == "gradient_query") {
-      found.gradients[{depth, layer}] = mean;
-      continue;
-    }
-    if (line["quantity"] == "residual") found.residuals[depth] = mean;
-    if (line["quantity"] == "collapse" && depth == deepest) found.layers.push_back(layer), found.collapse.push_back(mean);
+    all[{line["skips"], line["norm"]}][{line["quantity"], line.number("depth"), line.number("layer")}] = line.number("mean");
+    depths.insert(line.number("depth"));
   }
+  double const deepest = *depths.rbegin();
   StudyTable table{"By depth",
                    {{"skips", "norm", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all"}}};
-  for (auto const& [key, found] : all) {
-    std::vector<double> depths, totals;
-    for (auto const& [depth, residual] : found.residuals) {
+  for (auto const& [key, means] : all) {
+    std::vector<double> logs, totals, layers, collapse;
+    for (double const depth : depths) {
       auto const cell = [](double value) { return fmt::format("{:.3g}", value); };
-      double const total = found.gradients.at({depth, 0});
-      table.rows.push_back({key.first, key.second, fmt::format("{:g}", depth), cell(residual), cell(found.gradients.at({depth, 1})),
-                            cell(found.gradients.at({depth, depth})), cell(total)});
-      depths.push_back(std::log(depth)), totals.push_back(std::log(total));
+      double const total = means.at({"gradient_query", depth, 0});
+      table.rows.push_back({key.first, key.second, fmt::format("{:g}", depth), cell(means.at({"residual", depth, depth})),
+                            cell(means.at({"gradient_query", depth, 1})), cell(means.at({"gradient_query", depth, depth})), cell(total)});
+      logs.push_back(std::log(depth)), totals.push_back(std::log(total));
     }
+    for (double layer = 1; layer <= deepest; ++layer)
+      if (auto const found = means.find({"collapse", deepest, layer}); found != means.end())
+        layers.push_back(layer), collapse.push_back(found->second);
     auto const name = skips_in_words(key.first) + ", " + norm_in_words(key.second);
-    if (found.collapse.size() > 2) {
-      double const slope = fit_line(found.layers, found.collapse).slope;
+    if (collapse.size() > 2) {
+      double const slope = fit_line(layers, collapse).slope;
       result.sentences.push_back(
           fmt::format("{}: log(−log residual) rises by {:.3f} a layer where the residual is between 1e-12 and 0.5 ({} layers): {}", name,
-                      slope, found.collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
+                      slope, collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
     }
     if (totals.size() > 2)
       result.sentences.push_back(
           fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
-                      fit_line(depths, totals).slope, deepest, found.gradients.at({deepest, deepest}) / found.gradients.at({deepest, 1})));
+                      fit_line(logs, totals).slope, deepest,
+                      means.at({"gradient_query", deepest, deepest}) / means.at({"gradient_query", deepest, 1})));
   }
   result.tables = {table};
   return result;
@@ -185,7 +172,8 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
 /// A panel per norm, a line per kind of skips: the deepest stack's residual, or its gradients, by layer.
 Figure depth_figure(StudyRecord const& record, bool residual) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  Index const deepest = deepest_of(lines);
+  Index deepest = 0;
+  for (auto const& line : lines) deepest = std::max(deepest, line.number<Index>("depth"));
   Figure figure{.name = residual ? "rank_collapse" : "query_gradients",
                 .title = residual ? "Share of the tokens that is not their mean" : "‖∂L/∂W_q‖",
                 .caption = fmt::format("By layer of a stack of {}, at initialisation; mean over draws.", deepest),

@@ -66,9 +66,7 @@ class Normaliser {
     for (Index j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
     std::vector<double> const backward(forward.rbegin(), forward.rend());
     auto const p = (*this)(Tensor::of(forward, {1, keys_})).to_vector(), turned = (*this)(Tensor::of(backward, {1, keys_})).to_vector();
-    for (std::size_t j = 0; j < p.size(); ++j)
-      if (std::abs(p[j] - turned[p.size() - 1 - j]) > 1e-12) return false;
-    return true;
+    return std::equal(p.begin(), p.end(), turned.rbegin(), [](double a, double b) { return !(std::abs(a - b) > 1e-12); });
   }
 
   std::string name;
@@ -125,20 +123,27 @@ CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& no
   return lines;
 }
 
-/// Adds a cell, whose lines begin at `first`, to the table, the figures and, without a scale at the largest d_k, to the sentences.
-void report(std::vector<CsvLine>::const_iterator first, std::string const& largest, StudyResult& result) {
-  auto const &name = (*first)["align"], &scale = (*first)["scale"], &d = (*first)["d_k"];
-  auto const of = [&](std::string_view quantity, std::string_view column) {
-    return std::find_if(first, first + quantity_count, [&](auto const& line) { return line["quantity"] == quantity; })->number(column);
-  };
-  double const none = of("without_gradient", "mean");
-  result.tables.front().rows.push_back({name, scale, d, fmt::format("{:.4g}", of("trace", "mean")),
-                                        fmt::format("{:.3g}", of("frobenius", "median")),
-                                        fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.1f} %", 100 * none)});
-  result.figures.emplace_back(fmt::format("{}.{}.{}.without_gradient", name, scale, d), none);
-  if (scale == "none" && d == largest)
-    result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
-                                           name, Registry<AlignKind>::at(name, "there is no align").formula, d, 100 * none));
+StudyResult normalisers_report(NormalisersSettings const& settings, CsvRows const& rows) {
+  auto result = result_of({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"}, rows);
+  StudyTable table{fmt::format("{} keys", settings.keys),
+                   {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}};
+  auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
+  auto const lines = csv_lines(result.csv, "results.csv");
+  for (auto cell = lines.begin(); cell != lines.end(); cell += quantity_count) {
+    auto const &name = (*cell)["align"], &scale = (*cell)["scale"], &d = (*cell)["d_k"];
+    auto const of = [&](std::string_view quantity, std::string_view column) {
+      return std::find_if(cell, cell + quantity_count, [&](auto const& line) { return line["quantity"] == quantity; })->number(column);
+    };
+    double const none = of("without_gradient", "mean");
+    table.rows.push_back({name, scale, d, fmt::format("{:.4g}", of("trace", "mean")), fmt::format("{:.3g}", of("frobenius", "median")),
+                          fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.1f} %", 100 * none)});
+    result.figures.emplace_back(fmt::format("{}.{}.{}.without_gradient", name, scale, d), none);
+    if (scale == "none" && d == largest)
+      result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
+                                             name, Registry<AlignKind>::at(name, "there is no align").formula, d, 100 * none));
+  }
+  result.tables = {table};
+  return result;
 }
 
 Study normalisers(NormalisersSettings const& settings, StudyContext const& context) {
@@ -152,15 +157,7 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
                                  return measured_lines(settings, *normaliser, scale, d, seed);
                                }});
   }
-  study.report = [&settings](CsvRows const& rows) {
-    auto result = result_of({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"}, rows);
-    result.tables.push_back(
-        {fmt::format("{} keys", settings.keys), {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}});
-    auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
-    auto const lines = csv_lines(result.csv, "results.csv");
-    for (auto line = lines.begin(); line != lines.end(); line += quantity_count) report(line, largest, result);
-    return result;
-  };
+  study.report = [&settings](CsvRows const& rows) { return normalisers_report(settings, rows); };
   return study;
 }
 

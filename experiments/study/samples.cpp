@@ -1,24 +1,33 @@
 #include "experiments/study/samples.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
+#include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/study/study.hpp"
+#include "experiments/train/experiment.hpp"
 #include "nn/attention/steps.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
 namespace {
 
-double median(std::span<float> x) {
+/// Of x, which is reordered.
+std::array<double, 1> median(std::span<float> x) {
   auto const middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
   std::nth_element(x.begin(), middle, x.end());
-  if (x.size() % 2 == 1) return *middle;
-  return (static_cast<double>(*middle) + *std::max_element(x.begin(), middle)) / 2;
+  if (x.size() % 2 == 1) return {*middle};
+  return {(static_cast<double>(*middle) + *std::max_element(x.begin(), middle)) / 2};
 }
 
 /// The 1, 10, 90 and 99 % quantiles of x, which is reordered, and the share of Σ x² that its largest hundredth carries.
@@ -38,39 +47,82 @@ std::array<double, 5> spread_of(std::span<float> x) {
   return spread;
 }
 
-/// Copies the values of the first `count` blocks, each of `rows` values, divides the blocks into up to 32 groups of consecutive ones, and
-/// calls f on the values of each group, which f may reorder. Returns the copy.
-template <class F>
-std::vector<float> by_block_groups(std::vector<float> const& values, std::size_t count, std::size_t rows, F const& f) {
-  std::size_t const groups = std::min<std::size_t>(32, count);
-  std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(count * rows));
+/// f of the values of the first `most` of `count` blocks; standard errors from f of the values of up to 32 groups of consecutive blocks. f
+/// may reorder its values.
+template <std::size_t n>
+std::array<Measured, n> by_block_groups(std::vector<float> const& values, std::size_t count, std::size_t most,
+                                        std::array<double, n> (*f)(std::span<float>)) {
+  std::size_t const rows = values.size() / count, blocks = std::min(count, most), groups = std::min<std::size_t>(32, blocks);
+  std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(blocks * rows));
+  std::array<std::vector<double>, n> of_groups;
   for (std::size_t group = 0; group < groups; ++group) {
-    std::size_t const first = count * group / groups * rows, last = count * (group + 1) / groups * rows;
-    f(std::span(copy).subspan(first, last - first));
+    std::size_t const first = blocks * group / groups * rows, last = blocks * (group + 1) / groups * rows;
+    auto const found = f(std::span(copy).subspan(first, last - first));
+    for (std::size_t i = 0; i < n; ++i) of_groups[i].push_back(found[i]);
   }
-  return copy;
+  auto const found = f(copy);
+  std::array<Measured, n> measured;
+  for (std::size_t i = 0; i < n; ++i) measured[i] = {found[i], measured_mean(of_groups[i]).standard_error, {}};
+  return measured;
 }
 
-/// The median over all rows; its standard error from the medians of groups of blocks.
-Measured median_of(std::vector<float> const& values, std::size_t count) {
-  std::vector<double> medians;
-  auto sorted = by_block_groups(values, count, values.size() / count, [&](std::span<float> group) { medians.push_back(median(group)); });
-  return {median(sorted), measured_mean(medians).standard_error, {}};
-}
+/// The samples of one cell so far: a number per block for every quantity, and the norms of all rows.
+class Samples {
+ public:
+  /// `gradients`: whether the block has gradients by queries and keys.
+  void add(BlockMeans const& block, bool gradients) {
+    for (std::size_t i = 0; i < quantities; ++i) {
+      auto const q = static_cast<Quantity>(i);
+      bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
+      if (!of_rows && (gradients || !is_gradient(q))) blocks_[i].push_back(block.means[i]);
+    }
+    frobenius_.insert(frobenius_.end(), block.frobenius.begin(), block.frobenius.end());
+    query_gradient_.insert(query_gradient_.end(), block.query_gradient.begin(), block.query_gradient.end());
+  }
 
-/// Far quantiles need no more than a million rows.
-void add_spread_of(std::vector<float> const& values, std::size_t count, std::array<Quantity, 5> const& names, ScalingCell& cell) {
-  constexpr std::size_t enough = 1 << 20;
-  std::array<std::vector<double>, 5> of_groups;
-  std::size_t const rows_of_block = values.size() / count, most = std::max<std::size_t>(32, enough / rows_of_block);
-  auto rows = by_block_groups(values, std::min(count, most), rows_of_block, [&](std::span<float> group) {
-    auto const spread = spread_of(group);
-    for (std::size_t i = 0; i < spread.size(); ++i) of_groups[i].push_back(spread[i]);
-  });
-  auto const spread = spread_of(rows);
-  for (std::size_t i = 0; i < spread.size(); ++i)
-    heed::at(cell.values, names[i]) = {spread[i], measured_mean(of_groups[i]).standard_error, {}};
-}
+  /// Sets the means, kurtosis and the median of ‖J‖_F in a cell.
+  void summarise(ScalingCell& cell) const {
+    for (std::size_t q = 0; q < quantities; ++q)
+      if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
+    heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
+    heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, Quantity::trace);
+  }
+
+  /// Sets the quantiles of the norms in a cell; errors from their spread over groups of blocks.
+  void add_spread(ScalingCell& cell) const {
+    add_spread_of(frobenius_, Quantity::trace, spread_of_jacobian, cell);
+    if (query_gradient_.empty()) return;
+    add_spread_of(query_gradient_, Quantity::query_gradient_squared, spread_of_query_gradient, cell);
+    heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, Quantity::query_gradient_squared);
+  }
+
+ private:
+  std::vector<double> const& of(Quantity q) const { return heed::at(blocks_, q); }
+
+  /// E z⁴ / (E z²)², its error to first order.
+  Measured kurtosis() const {
+    auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
+    double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
+    std::vector<double> linear(second.size());
+    for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
+    return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
+  }
+
+  /// Of the norms of as many blocks as have a number for q.
+  Measured median_of(std::vector<float> const& norms, Quantity q) const {
+    return by_block_groups(norms, of(q).size(), of(q).size(), median).front();
+  }
+
+  /// Likewise. Far quantiles need no more than a million rows.
+  void add_spread_of(std::vector<float> const& norms, Quantity q, std::array<Quantity, 5> const& names, ScalingCell& cell) const {
+    std::size_t const count = of(q).size(), most = std::max<std::size_t>(32, (1 << 20) / (norms.size() / count));
+    auto const spread = by_block_groups(norms, count, most, spread_of);
+    for (std::size_t i = 0; i < spread.size(); ++i) heed::at(cell.values, names[i]) = spread[i];
+  }
+
+  std::array<std::vector<double>, quantities> blocks_;
+  std::vector<float> frobenius_, query_gradient_;  ///< of all rows, block by block
+};
 
 /// How many times as many blocks are needed for a relative standard error.
 double shortage(Measured const& measured, double precision) {
@@ -83,23 +135,21 @@ class Sampler {
  public:
   Sampler(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys, std::uint64_t seed)
       : settings_(settings),
-        scales_(settings.scales()),
         law_(law_of(distribution)),
         stream_(Stream(seed, "softmax_scaling")
                     .child(distribution)
                     .child(static_cast<std::uint64_t>(d_k))
                     .child(static_cast<std::uint64_t>(keys))),
-        draws_{draws(BlockShape::of(d_k, keys, 64), stream_), draws(BlockShape::of(d_k, keys, 256), stream_.child("large"))},
-        cells_(scales_.size()),
-        samples_(scales_.size()),
-        open_(scales_.size()),
         gradients_(law_ != Law::logits) {
-    std::iota(open_.begin(), open_.end(), Index{0});
-    for (std::size_t k = 0; k < scales_.size(); ++k) cells_[k] = {distribution, scales_[k], d_k, keys};
+    for (auto const& scale : settings.scales()) cells_.push_back({distribution, scale, d_k, keys});
+    samples_.resize(cells_.size());
+    open_.resize(cells_.size());
+    std::iota(open_.begin(), open_.end(), std::size_t{0});
   }
 
   std::vector<ScalingCell> run() {
-    for (auto const& draws : draws_) sample(draws);
+    sample(64, stream_, too_many);
+    sample(256, stream_.child("large"), std::numeric_limits<double>::infinity());
     for (ScalingCell& cell : cells_) {
       auto& median = heed::at(cell.values, Quantity::frobenius_median);
       if (law_ == Law::rademacher && heed::shortage(*median, settings_.precision) > 1) median.reset();
@@ -111,68 +161,52 @@ class Sampler {
   static constexpr Index pilot = 64, at_once = 64;
   static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
 
-  /// Blocks of one shape, and at most how many.
-  struct BlockDraws {
-    BlockShape shape;
-    Stream stream;
-    Index most;
-  };
-  BlockDraws draws(BlockShape const& shape, Stream const& stream) const {
-    return {shape, stream, std::max<Index>(pilot, static_cast<Index>(settings_.limit) / shape.logits())};
+  void close(std::size_t scale) {
+    samples_[scale].add_spread(cells_[scale]);
+    samples_[scale] = {};
   }
 
-  void close(Index scale) {
-    auto const k = static_cast<std::size_t>(scale);
-    samples_[k].add_spread(cells_[k]);
-    samples_[k] = {};
-  }
-
-  /// BlockDraws blocks for the open scales until they are precise, and fills in their cells. Those for which it would take too many stay
-  /// open; what their cells hold so far stays where larger blocks do not replace it.
-  void sample(BlockDraws const& draws) {
-    bool const last = &draws == &draws_.back();
-    Index done = 0, wanted = std::min(pilot, draws.most);
+  /// Draws blocks of up to so many queries for the open scales until they are precise, and fills in their cells. Those for which it would
+  /// take more than `factor_limit` times as many stay open; what their cells hold so far stays where larger blocks do not replace it.
+  void sample(Index queries, Stream const& stream, double factor_limit) {
+    auto const shape = BlockShape::of(cells_.front().d_k, cells_.front().keys, queries);
+    Index const most = std::max<Index>(pilot, static_cast<Index>(settings_.limit) / shape.logits());
+    Index done = 0, wanted = pilot;
     while (!open_.empty()) {
       while (done < wanted) {
         Index const first = std::exchange(done, std::min(done + at_once, wanted));
-        add_blocks(draws, first, done);
+        add_blocks(shape, stream, first, done);
         stop_if_interrupted();
       }
       double factor = 0, gradient_factor = 0;
-      std::vector<Index> still_open;
-      for (auto const scale : open_) {
-        auto const k = static_cast<std::size_t>(scale);
-        samples_[k].summarise(cells_[k]);
-        double const needed = shortage(cells_[k], false), of_gradients = shortage(cells_[k], true);
-        if (std::max(needed, of_gradients) <= 1) {
+      for (auto const scale : std::exchange(open_, {})) {
+        samples_[scale].summarise(cells_[scale]);
+        double const needed = shortage(cells_[scale], false), of_gradients = shortage(cells_[scale], true);
+        if (std::max(needed, of_gradients) <= 1)
           close(scale);
-          continue;
-        }
-        still_open.push_back(scale);
+        else
+          open_.push_back(scale);
         factor = std::max({factor, needed, of_gradients});
         gradient_factor = std::max(gradient_factor, of_gradients);
       }
-      open_ = std::move(still_open);
       gradients_ = gradient_factor > 1;
-      if (done >= draws.most || (!last && factor > too_many)) break;
-      wanted = std::min(draws.most, static_cast<Index>(std::ceil(1.1 * factor * static_cast<double>(done))));
+      if (done >= most || factor > factor_limit) break;
+      wanted = std::min(most, static_cast<Index>(std::ceil(1.1 * factor * static_cast<double>(done))));
     }
     for (auto const scale : open_) close(scale);
   }
 
   /// Those from `first` to before `end`.
-  void add_blocks(BlockDraws const& draws, Index first, Index end) {
+  void add_blocks(BlockShape const& shape, Stream const& stream, Index first, Index end) {
     Wanted wanted{{}, gradients_, true};
-    for (auto const k : open_) wanted.scales.push_back(fixed_scale(heed::at(scales_, k), static_cast<double>(draws.shape.width)).value());
+    for (auto const scale : open_) wanted.scales.push_back(fixed_scale(cells_[scale].scale, static_cast<double>(shape.width)).value());
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(end - first));
     parallel_for(end - first, 1e6, [&](Index from, Index to) {
       for (Index b = from; b < to; ++b)
-        heed::at(blocks, b) =
-            measure_block(draw_block(law_, draws.shape, draws.stream.child(static_cast<std::uint64_t>(first + b))), draws.shape, wanted);
+        heed::at(blocks, b) = measure_block(draw_block(law_, shape, stream.child(static_cast<std::uint64_t>(first + b))), shape, wanted);
     });
-    for (auto const& block : blocks) {
-      for (std::size_t i = 0; i < open_.size(); ++i) heed::at(samples_, open_[i]).add(block[i], gradients_);
-    }
+    for (auto const& block : blocks)
+      for (std::size_t i = 0; i < open_.size(); ++i) samples_[open_[i]].add(block[i], gradients_);
   }
 
   /// The largest shortage among a cell's quantities, those of gradients or all others. The median of rademacher logits is left out: it is
@@ -188,15 +222,39 @@ class Sampler {
   }
 
   SoftmaxScalingSettings const& settings_;
-  std::vector<std::string> scales_;
   Law law_;
   Stream stream_;
-  std::array<BlockDraws, 2> draws_;
   std::vector<ScalingCell> cells_;  ///< by scale, as are samples
   std::vector<Samples> samples_;    ///< of the stage: small blocks, then large ones
-  std::vector<Index> open_;
+  std::vector<std::size_t> open_;
   bool gradients_;
 };
+
+/// Rows of head h of sequence b in x [B, T, H·d], as [T, d].
+std::vector<float> head_of(Tensor const& x, Index b, Index h, Index width, Index first) {
+  std::vector<float> rows;
+  for (Index t = first; t < x.size(1); ++t) {
+    for (Index c = 0; c < width; ++c) rows.push_back(static_cast<float>(x.at((b * x.size(1) + t) * x.size(2) + h * width + c)));
+  }
+  return rows;
+}
+
+/// Queries of a sequence: the last ⌊n/16⌋·16.
+Index queries_of(Index length) { return length / 16 * 16; }
+
+/// The products of a head's block minus the mean over the visible keys: softmax is invariant to it, and variance and kurtosis are central.
+ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& shape) {
+  ProductBlock block = sequence;
+  multiply(block, shape);
+  double total = 0, count = 0;
+  for (Index j = 0; j < shape.keys; ++j) {
+    for (Index i = shape.place ? std::max<Index>(0, j - *shape.place) : 0; i < shape.queries; ++i, ++count)
+      total += static_cast<double>(heed::at(block.products, j * shape.queries + i));
+  }
+  auto const mean = static_cast<float>(total / count);
+  for (float& z : block.products) z -= mean;
+  return block;
+}
 
 }  // namespace
 
@@ -208,44 +266,69 @@ Measured measured_mean(std::vector<double> const& x) {
   return {mean, std::sqrt(squares / (n - 1) / n), {}};
 }
 
-void Samples::add(BlockMeans const& block, bool gradients) {
-  for (std::size_t i = 0; i < quantities; ++i) {
-    auto const q = static_cast<Quantity>(i);
-    bool const of_rows = q == Quantity::frobenius_median || describes_spread(q) || q == Quantity::query_weights_gradient;
-    if (!of_rows && (gradients || !is_gradient(q))) blocks_[i].push_back(block.means[i]);
-  }
-  frobenius_.insert(frobenius_.end(), block.frobenius.begin(), block.frobenius.end());
-  query_gradient_.insert(query_gradient_.end(), block.query_gradient.begin(), block.query_gradient.end());
-}
-
-/// E z⁴ / (E z²)², its error to first order.
-Measured Samples::kurtosis() const {
-  auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
-  double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
-  std::vector<double> linear(second.size());
-  for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
-  return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
-}
-
-void Samples::add_spread(ScalingCell& cell) const {
-  add_spread_of(frobenius_, of(Quantity::trace).size(), spread_of_jacobian, cell);
-  if (query_gradient_.empty()) return;
-  auto const count = of(Quantity::query_gradient_squared).size();
-  add_spread_of(query_gradient_, count, spread_of_query_gradient, cell);
-  heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, count);
-}
-
-void Samples::summarise(ScalingCell& cell) const {
-  for (std::size_t q = 0; q < quantities; ++q) {
-    if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
-  }
-  heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
-  heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, of(Quantity::trace).size());
-}
-
 std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
                                       std::uint64_t seed) {
   return Sampler(settings, distribution, d_k, keys, seed).run();
+}
+
+BlockShape TrainedHead::shape(Index n) const {
+  BlockShape result{width, n, queries_of(length), length};
+  if (causal) result.place = length - result.queries;
+  return result;
+}
+
+std::vector<TrainedHead> trained_heads(std::string const& run, Index sequences, StudyContext const& context, ReadFiles& read) {
+  auto const folder = find_run(run, context.folders);
+  TrainedModel const trained = open_run(folder, "last");
+  auto const weights = fs::is_directory(folder) ? folder / "checkpoint.safetensors" : folder;
+  read["run"] = {weights.string(), sha256_of_file(weights)};
+  auto const data = data_of(trained, context.folders, "validation", context.quiet);
+  NoGrad const no_grad;
+  std::vector<TrainedHead> heads;
+  Index const rows = std::min<Index>(sequences, 16), length = trained.model->context();
+  Index taken = 0;
+  for (Index i = 0; i < data->validation_batches(rows, length) && taken < sequences; ++i) {
+    Batch const batch = data->validation(i, rows, length);
+    std::size_t next = 0, layer = 0;
+    for (AttentionRecord const& record : recorded_attention(*trained.model, batch, {.inputs = true})) {
+      Index const width = record.query.size(2) / record.heads, size = record.query.size(1);
+      bool const self = size == record.key.size(1) && size >= 16;
+      for (Index h = 0; h < record.heads && self; ++h, ++next) {
+        if (next == heads.size()) heads.push_back({fmt::format("layer{}.head{}", layer, h), width, size, record.visibility.causal, {}});
+        for (Index b = 0; b < record.query.size(0); ++b)
+          heads[next].sequences.push_back(
+              {head_of(record.query, b, h, width, size - queries_of(size)), head_of(record.key, b, h, width, 0), {}});
+      }
+      ++layer;
+    }
+    taken += batch.rows();
+  }
+  if (heads.empty()) throw FileError(fmt::format("{}: no self-attention over 16 tokens or more in its validation data", folder.string()));
+  if (taken < 2) throw FileError(fmt::format("{}: its validation data are a single sequence", folder.string()));
+  return heads;
+}
+
+std::vector<ScalingCell> measure_head(SoftmaxScalingSettings const& settings, TrainedHead const& head, Index keys) {
+  BlockShape const shape = head.shape(keys);
+  if (shape.keys < keys || shape.rows() == 0) return {};
+  std::vector<ScalingCell> cells;
+  Wanted wanted;
+  for (auto const& scale : settings.scales()) {
+    cells.push_back({head.name, scale, head.width, keys});
+    wanted.scales.push_back(fixed_scale(scale, static_cast<double>(head.width)).value());
+  }
+  std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
+  parallel_for(std::ssize(blocks), 1e6, [&](Index begin, Index end) {
+    for (Index b = begin; b < end; ++b)
+      heed::at(blocks, b) = measure_block(centred_products(heed::at(head.sequences, b), shape), shape, wanted);
+  });
+  for (std::size_t k = 0; k < cells.size(); ++k) {
+    Samples samples;
+    for (auto const& block : blocks) samples.add(block[k], true);
+    samples.summarise(cells[k]);
+    samples.add_spread(cells[k]);
+  }
+  return cells;
 }
 
 }  // namespace heed

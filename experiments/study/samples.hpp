@@ -1,39 +1,38 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "experiments/study/saturation.hpp"
 #include "experiments/study/softmax_scaling.hpp"
+#include "experiments/study/study.hpp"
 
 namespace heed {
 
 /// The mean of n numbers with the standard error for independent ones.
 Measured measured_mean(std::vector<double> const& x);
 
-/// The samples of one cell so far: a number per block for every quantity, and the norms of all rows.
-class Samples {
- public:
-  /// `gradients`: whether the block has gradients by queries and keys.
-  void add(BlockMeans const& block, bool gradients);
-  /// Sets the means, kurtosis and the median of ‖J‖_F in a cell.
-  void summarise(ScalingCell& cell) const;
-  /// Sets the quantiles of the norms in a cell; errors from their spread over groups of blocks.
-  void add_spread(ScalingCell& cell) const;
-
- private:
-  std::vector<double> const& of(Quantity q) const { return at(blocks_, q); }
-  Measured kurtosis() const;
-
-  std::array<std::vector<double>, quantities> blocks_;
-  std::vector<float> frobenius_, query_gradient_;  ///< of all rows, block by block
-};
-
 /// Draws blocks of one (distribution, d_k, keys) until every standard error is small enough: a cell for each scale, without theory. Throws
 /// as stop_if_interrupted(), after so many blocks.
 std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
                                       std::uint64_t seed);
+
+/// Queries and keys of one head of a trained model, rotated by position if the model does so: a block per sequence.
+struct TrainedHead {
+  std::string name;  ///< "layer0.head1"
+  Index width = 0, length = 0;
+  bool causal = false;
+  std::vector<ProductBlock> sequences;  ///< without products
+
+  BlockShape shape(Index n) const;
+};
+
+/// All heads of the run's model on its first validation sequences; adds its weights to the files `read`. Throws ConfigError if there is no
+/// such run, FileError if it has no self-attention or fewer than two sequences.
+std::vector<TrainedHead> trained_heads(std::string const& run, Index sequences, StudyContext const& context, ReadFiles& read);
+
+/// Cells of a trained model's head by scale, from all its sequences; none if no query sees so many keys.
+std::vector<ScalingCell> measure_head(SoftmaxScalingSettings const& settings, TrainedHead const& head, Index keys);
 
 }  // namespace heed

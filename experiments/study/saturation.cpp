@@ -93,17 +93,16 @@ class JacobianTimesKeys {
   Floats by_components(Saturation const& measured, std::size_t at) const {
     std::size_t const queries = measured.trace.size();
     Floats const largest = Floats::load_unaligned(&measured.largest[at]), second = Floats::load_unaligned(&measured.second[at]);
+    auto const u = [&](Index j) { return Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]); };
     Floats sum(0.0F);
     for (Index c = 0; c < width_; ++c) {
+      auto const key = [&](Index j) { return Floats(keys_[j * width_ + c]); };
       Floats const top = of_top(measured, at, keys_, width_, c);
       Floats mean(0.0F), squares(0.0F);
-      for (Index j = 0; j < n_; ++j)
-        mean +=
-            Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - top);
+      for (Index j = 0; j < n_; ++j) mean += u(j) * (key(j) - top);
       Floats const centre = top + second * mean;
       for (Index j = 0; j < n_; ++j) {
-        Floats const each =
-            Floats::load_unaligned(&measured.others[static_cast<std::size_t>(j) * queries + at]) * (Floats(keys_[j * width_ + c]) - centre);
+        Floats const each = u(j) * (key(j) - centre);
         squares += each * each;
       }
       sum += squares + largest * largest * mean * mean;

@@ -19,7 +19,6 @@
 #include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
-#include "experiments/study/trained.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -35,10 +34,10 @@ struct SoftmaxLengthSettings : Settings {
   bool quick = false;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536),
+    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536).integers(),
             field(&sigma, "sigma", "standard deviations of the scores").in(0.01, 100),
             field(&correlation, "correlation", "correlations of equicorrelated scores").in(0, 0.99),
-            field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096),
+            field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096).integers(),
             field(&variants, "variants", "beside softmax: other scales, as trained with the first number of keys, and other aligns")
                 .one_of({"log_length", "yarn", "scale_invariant", "softmax1", "sigmoid", "entmax15"}),
             field(&variants_at, "variants_at", "standard deviation of the scores of variants").in(0.01, 100),
@@ -46,13 +45,7 @@ struct SoftmaxLengthSettings : Settings {
             field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
             field(&quick, "quick", "a tenth of the scores")};
   }
-  std::optional<std::string> contradiction() override {
-    for (auto const& [name, list] : {std::pair("keys", &keys), std::pair("width", &width)})
-      for (double const value : *list)
-        if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-    if (keys.empty()) return "keys: is empty";
-    return std::nullopt;
-  }
+  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 // ---------------------------------------------------------------- a row of scores
@@ -307,14 +300,14 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
 
 /// A quantity of normal scores against m = √(2 log n)/σ: dots with the exact curve by number of keys, and the limit.
 Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
-  std::map<double, FigureLayer> dots, lines;
+  std::map<double, std::pair<Curve, Curve>> curves;  // by number of keys: measured, exact
   FigureLayer heads{As::intervals, {}, look_of(6), "trained heads"};
   for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
     bool const head = line["scores"].starts_with("trained");
     if ((line["scores"] != "normal" && !head) || line["quantity"] != quantity || line["variant"] != "softmax") continue;
     double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
-    if (!head || std::isfinite(m)) (head ? heads : dots[n]).points.push_back(point_at(line, m));
-    if (!head) lines[n].points.push_back(CurvePoint::bare(m, number_at(line, "theory")));
+    if (!head || std::isfinite(m)) (head ? heads.points : curves[n].first).push_back(point_at(line, m));
+    if (!head) curves[n].second.push_back(CurvePoint::bare(m, number_at(line, "theory")));
   }
   FigureLayer limit{As::line, {}, limit_look(), "n → ∞"};
   for (double m = 0.02; m < 1; m += 0.02) {
@@ -325,12 +318,10 @@ Panel against_criticality(StudyRecord const& record, std::string const& quantity
   }
   Panel panel{.title = title, .layers = {limit}};
   std::size_t number = 0;
-  for (auto& [n, layer] : dots) {
-    auto& line = lines[n];
-    std::ranges::sort(line.points, {}, &CurvePoint::x);
-    line.as = As::line, line.look = solid_look(number), line.name = fmt::format("{:.0f} keys", n);
-    layer.as = As::intervals, layer.look = solid_look(number++);
-    panel.layers.push_back(line), panel.layers.push_back(layer);
+  for (auto& [n, pair] : curves) {
+    std::ranges::sort(pair.second, {}, &CurvePoint::x);
+    panel.layers.push_back({As::line, pair.second, solid_look(number), fmt::format("{:.0f} keys", n)});
+    panel.layers.push_back({As::intervals, pair.first, solid_look(number++)});
   }
   if (!heads.points.empty()) panel.layers.push_back(heads);
   panel.y = axis_over(panel.layers);

@@ -16,12 +16,13 @@
 
 #include <fmt/format.h>
 
+#include "autograd/graph.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/scaling/quadrature.hpp"
-#include "experiments/study/layers.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/study/samples.hpp"
-#include "experiments/study/trained.hpp"
 #include "nn/attention/steps.hpp"
+#include "nn/models/blocks.hpp"
 
 namespace heed {
 
@@ -32,14 +33,6 @@ namespace {
 constexpr std::array laws{std::pair{"logits", Law::logits}, std::pair{"gaussian", Law::gaussian}, std::pair{"uniform", Law::uniform},
                           std::pair{"rademacher", Law::rademacher}};
 
-std::optional<std::string> not_whole(std::string const& name, std::vector<double> const& values) {
-  if (values.empty()) return name + ": is empty";
-  for (double const value : values) {
-    if (value != std::floor(value)) return fmt::format("{}: {} is not an integer", name, value);
-  }
-  return std::nullopt;
-}
-
 std::vector<Index> integers(std::vector<double> const& values) { return {values.begin(), values.end()}; }
 
 // ---------------------------------------------------------------- theory
@@ -49,31 +42,29 @@ using TheoryOfCell = std::array<std::optional<double>, quantities>;
 /// Theoretical values for one distribution, scale and d_k, by number of keys.
 std::vector<TheoryOfCell> theory_of(std::string const& distribution, double scale, Index d_k, std::vector<Index> const& keys) {
   auto const d = static_cast<double>(d_k);
-  std::vector<TheoryOfCell> result(keys.size());
-  auto const set = [&](std::size_t i, Quantity q, double value) { at(result[i], q) = value; };
-  auto const set_softmax = [&](std::size_t i, SoftmaxExpectations const& e) {
-    set(i, Quantity::trace, e.trace);
-    set(i, Quantity::frobenius_squared, e.frobenius_squared);
-    set(i, Quantity::entropy, e.entropy);
-    set(i, Quantity::max_weight, e.max_weight);
-  };
-  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
   Law const law = law_of(distribution);
+  // E z⁴/(E z²)² = 3 + (κ² − 3)/d for components of kurtosis κ
   double const component = law == Law::gaussian ? 3 : law == Law::uniform ? 1.8 : 1;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    set(i, Quantity::logit_variance, scale * scale * d);
-    set(i, Quantity::logit_kurtosis, law == Law::logits ? 3 : 3 + (component * component - 3) / d);
-  }
+  TheoryOfCell moments;
+  at(moments, Quantity::logit_variance) = scale * scale * d;
+  at(moments, Quantity::logit_kurtosis) = law == Law::logits ? 3 : 3 + (component * component - 3) / d;
+  std::vector<TheoryOfCell> result(keys.size(), moments);
+  auto const set_softmax = [](TheoryOfCell& theory, SoftmaxExpectations const& e) {
+    at(theory, Quantity::trace) = e.trace;
+    at(theory, Quantity::frobenius_squared) = e.frobenius_squared;
+    at(theory, Quantity::entropy) = e.entropy;
+    at(theory, Quantity::max_weight) = e.max_weight;
+  };
   if (law == Law::logits) {
     auto const expected = softmax_of_normal_logits(scale * scale * d, keys);
-    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(i, expected[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) set_softmax(result[i], expected[i]);
   }
   if (law == Law::gaussian) {
     auto const expected = softmax_of_gaussian_products(d_k, scale, keys);
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      set_softmax(i, expected[i].softmax);
-      set(i, Quantity::query_gradient_squared, expected[i].query_gradient_squared);
-      set(i, Quantity::key_gradient_squared, expected[i].key_gradient_squared);
+      set_softmax(result[i], expected[i].softmax);
+      at(result[i], Quantity::query_gradient_squared) = expected[i].query_gradient_squared;
+      at(result[i], Quantity::key_gradient_squared) = expected[i].key_gradient_squared;
     }
   }
   return result;
@@ -82,31 +73,26 @@ std::vector<TheoryOfCell> theory_of(std::string const& distribution, double scal
 /// Theoretical values for cells of laws, computed on first use for all scales and numbers of keys at once.
 class GridTheory {
  public:
-  explicit GridTheory(SoftmaxScalingSettings const& settings) : scales_(settings.scales()), keys_(integers(settings.keys)) {}
+  explicit GridTheory(SoftmaxScalingSettings const& settings)
+      : scales_(settings.scales()), keys_(integers(settings.keys)), by_scale_(scales_.size()) {}
 
-  /// Adds theory to cells of the grid with one distribution and one d_k.
+  /// Adds theory to cells of the grid with one distribution, d_k and number of keys, one for each scale.
   void add_to(std::vector<ScalingCell>& cells) {
-    for (auto& cell : cells) {
-      if (std::pair const wanted(cell.distribution, cell.d_k); computed_ != wanted) {
-        compute(cell.distribution, cell.d_k);
-        computed_ = wanted;
-      }
-      auto const scale = std::ranges::find(scales_, cell.scale) - scales_.begin();
-      auto const& theory = at(at(by_scale_, scale), std::ranges::find(keys_, cell.keys) - keys_.begin());
-      for (std::size_t q = 0; q < quantities; ++q)
-        if (cell.values[q]) cell.values[q]->theory = theory[q];
+    auto const& first = cells.front();
+    if (std::pair const wanted(first.distribution, first.d_k); computed_ != wanted) {
+      parallel_for(std::ssize(scales_), 1e9, [&](Index begin, Index end) {
+        for (Index k = begin; k < end; ++k)
+          at(by_scale_, k) = theory_of(first.distribution, fixed_scale(at(scales_, k), to_double(first.d_k)).value(), first.d_k, keys_);
+      });
+      computed_ = wanted;
     }
+    auto const n = std::ranges::find(keys_, first.keys) - keys_.begin();
+    for (std::size_t k = 0; k < cells.size(); ++k)
+      for (std::size_t q = 0; q < quantities; ++q)
+        if (auto& value = cells[k].values[q]) value->theory = at(by_scale_[k], n)[q];
   }
 
  private:
-  void compute(std::string const& distribution, Index d_k) {
-    by_scale_.assign(scales_.size(), {});
-    parallel_for(std::ssize(scales_), 1e9, [&](Index begin, Index end) {
-      for (Index k = begin; k < end; ++k)
-        at(by_scale_, k) = theory_of(distribution, fixed_scale(at(scales_, k), to_double(d_k)).value(), d_k, keys_);
-    });
-  }
-
   std::vector<std::string> scales_;
   std::vector<Index> keys_;
   std::pair<std::string, Index> computed_;           ///< the distribution and d_k of `by_scale_`
@@ -115,26 +101,27 @@ class GridTheory {
 
 // ---------------------------------------------------------------- measurements
 
-/// One head of a trained model: all its sequences, nothing more to draw.
-std::vector<ScalingCell> measure_head(TrainedHead const& head, Index n, SoftmaxScalingSettings const& settings) {
-  BlockShape const shape = head.shape(n);
-  if (shape.keys < n || shape.rows() == 0) return {};
-  Wanted wanted;
-  auto const scales = settings.scales();
-  for (auto const& scale : scales) wanted.scales.push_back(fixed_scale(scale, static_cast<double>(head.width)).value());
-  std::vector<std::vector<BlockMeans>> blocks(head.sequences.size());
-  parallel_for(std::ssize(blocks), 1e6, [&](Index begin, Index end) {
-    for (Index b = begin; b < end; ++b) at(blocks, b) = measure_block(centred_products(at(head.sequences, b), shape), shape, wanted);
-  });
-  std::vector<ScalingCell> cells;
-  for (std::size_t k = 0; k < scales.size(); ++k) {
-    Samples samples;
-    for (auto const& block : blocks) samples.add(block[k], true);
-    auto& cell = cells.emplace_back(ScalingCell{head.name, scales[k], head.width, n});
-    samples.summarise(cell);
-    samples.add_spread(cell);
-  }
-  return cells;
+Tensor tokens(Stream const& stream) {
+  std::vector<Index> drawn(static_cast<std::size_t>(LayerDraws::rows * LayerDraws::context));
+  for (std::size_t i = 0; i < drawn.size(); ++i)
+    drawn[i] = static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(LayerDraws::vocabulary)));
+  return Tensor::of(drawn, {LayerDraws::rows, LayerDraws::context});
+}
+
+/// The norms of one draw, by layer.
+std::vector<double> norms_of(StackSettings const& settings, Stream const& stream) {
+  WithGrad const recorded;
+  InitSettings init;
+  init.std = 1 / std::sqrt(static_cast<double>(LayerDraws::width));
+  Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32, init);
+  Gpt const model(parameters, settings, LayerDraws::vocabulary);
+  Tensor embeddings = *parameters.find("token_embedding.weight");
+  for (float& x : embeddings.mutable_data<float>()) x *= std::sqrt(static_cast<float>(LayerDraws::width));
+  std::vector<Tensor> weights;
+  for (Index layer = 0; layer < settings.layers; ++layer)
+    weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
+  Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
+  return mapped(grad({model.loss(batch, {})}, weights), [](Tensor const& gradient) { return std::sqrt(squared_norm(gradient)); });
 }
 
 /// Layers of Transformers that are not trained; fewer draws for a quick look.
@@ -161,8 +148,8 @@ Law law_of(std::string const& name) {
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {
-      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536),
-      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096),
+      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536).integers(),
+      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096).integers(),
       field(&scale, "scale", "scales of the logits: 1, 1/√d_k, 1/d_k").one_of({"none", "rsqrt", "inverse"}),
       field(&power, "power", "further scales of the logits: d_k^−α for each of these α").in(0, 4),
       field(&distribution, "distribution",
@@ -179,8 +166,8 @@ std::vector<Field> SoftmaxScalingSettings::fields() {
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {
-  if (auto const wrong = not_whole("d_k", d_k)) return wrong;
-  if (auto const wrong = not_whole("keys", keys)) return wrong;
+  if (d_k.empty()) return "d_k: is empty";
+  if (keys.empty()) return "keys: is empty";
   if (scale.empty() && power.empty()) return "scale: is empty";
   if (distribution.empty() && !run) return "distribution: is empty";
   return std::nullopt;
@@ -209,6 +196,27 @@ SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
   return few;
 }
 
+std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
+                                                     std::uint64_t seed) {
+  std::vector<std::vector<double>> by_layer(static_cast<std::size_t>(draws.layers));
+  StackSettings settings;
+  settings.layers = draws.layers;
+  settings.heads = 1;
+  settings.width = LayerDraws::width;
+  settings.context = LayerDraws::context;
+  settings.position = "none";
+  settings.attention.scale = scale;
+  settings.norm.placement = place;
+  settings.tie = false;
+  settings.key_width = d_k;
+  for (Index draw = 0; draw < draws.draws; ++draw) {
+    auto const norms = norms_of(settings, Stream(seed, "layers").child(static_cast<std::uint64_t>(draw)));
+    for (std::size_t layer = 0; layer < norms.size(); ++layer) by_layer[layer].push_back(norms[layer]);
+    stop_if_interrupted();
+  }
+  return by_layer;
+}
+
 Study softmax_scaling(SoftmaxScalingSettings const& given, StudyContext const& context) {
   auto const settings = std::make_shared<SoftmaxScalingSettings const>(given.looked_at());
   auto const theory = std::make_shared<GridTheory>(*settings);
@@ -230,7 +238,7 @@ Study softmax_scaling(SoftmaxScalingSettings const& given, StudyContext const& c
     for (auto& each : trained_heads(*settings->run, settings->sequences, context, study.read)) {
       auto const head = std::make_shared<TrainedHead const>(std::move(each));
       for (auto const keys : numbers_of_keys)
-        add(fmt::format("{}, {} keys", head->name, keys), [=] { return measure_head(*head, keys, *settings); });
+        add(fmt::format("{}, {} keys", head->name, keys), [=] { return measure_head(*settings, *head, keys); });
     }
   }
   // At every second d_k.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ struct ScalingCell {
     auto const& value = at(values, q);
     return value ? &*value : nullptr;
   }
+  /// Of one that it has.
+  double mean(Quantity q) const { return at(values, q)->mean; }
   /// Whether the distribution is a trained run's head ("layer0.head1"); others are a layer of an untrained Transformer ("pre-norm layer0"),
   /// or a law.
   bool of_head() const { return distribution.starts_with("layer"); }
@@ -64,6 +67,19 @@ struct ScalingCell {
 
 /// The law that a distribution's name stands for.
 Law law_of(std::string const& name);
+
+/// Settings of the draws: stacks of this many one-head layers over random tokens.
+struct LayerDraws {
+  Index layers = 6, draws = 16;
+  static constexpr Index width = 64, context = 32, rows = 4, vocabulary = 64;
+};
+
+/// Gradients of the query projections of each layer of an untrained Transformer: by layer, ‖∂L/∂W_q‖_F of each draw. `place`: of the norms,
+/// "pre" or "post"; `scale`: of the scores, as in attention's key. Each draw has weights of variance 1/width and embeddings of variance 1,
+/// so that queries and keys of normalised inputs have components of variance 1; targets are random. The draws are the same for every
+/// placement and scale. Throws as stop_if_interrupted(), after any draw.
+std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
+                                                     std::uint64_t seed);
 
 /// The study: cells of the grid, of the run's heads and of layers. Throws ConfigError and FileError for the run.
 Study softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context);

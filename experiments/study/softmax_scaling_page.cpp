@@ -157,7 +157,7 @@ Panel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const&
       root{As::line, {}, solid_look(of_mean), "√ of the mean square"}, roots{As::intervals, {}, root.look, root.name};
   for (ScalingCell const* const cell : shown.under(scale, norm.spread[3])) {
     if (!cell->get(norm.median) || !cell->get(norm.squared)) continue;
-    auto const at = [&](Quantity q) { return std::max(cell->get(q)->mean, floor / 10); };
+    auto const at = [&](Quantity q) { return std::max(cell->mean(q), floor / 10); };
     auto const square_root = [](double x) { return std::sqrt(std::max(x, 0.0)); };
     double const d = to_double(cell->d_k);
     light.points.push_back({d, at(norm.median), at(norm.spread[0]), at(norm.spread[3])});
@@ -222,7 +222,7 @@ Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
             "samples in which two keys tie.";
   if (auto const cells = shown.under("none", norm.spread[4]); !cells.empty())
     figure.caption += fmt::format(" At d_k = {} without a scale the largest 1 % of the samples carry {:.0f} % of the mean square.",
-                                  cells.back()->d_k, 100 * cells.back()->get(norm.spread[4])->mean);
+                                  cells.back()->d_k, 100 * cells.back()->mean(norm.spread[4]));
   return figure;
 }
 
@@ -288,7 +288,7 @@ std::optional<Figure> saturation_maps(ShownCells shown) {
           auto const found = std::ranges::find(cells, width, &ScalingCell::d_k);
           panel.cells->values.push_back(found == cells.end()
                                             ? std::nan("")
-                                            : std::clamp(map.relative((*found)->get(map.quantity)->mean, to_double(n)), map.low, map.high));
+                                            : std::clamp(map.relative((*found)->mean(map.quantity), to_double(n)), map.low, map.high));
         }
       }
     }
@@ -339,7 +339,7 @@ std::string table_of_layers(std::vector<ScalingCell> const& cells) {
       std::map<Index, std::vector<double>> widths;  // by d_k; layers stand in their order
       for (auto const& cell : cells)
         if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale)
-          widths[cell.d_k].push_back(cell.get(Q::query_weights_gradient)->mean);
+          widths[cell.d_k].push_back(cell.mean(Q::query_weights_gradient));
       if (widths.empty()) continue;
       auto const& [width, norms] = *widths.rbegin();
       rows.push_back({place + "-norm, " + scale_text(scale), fmt::format("{}", width), fmt::format("{:.3g}", norms.front()),

@@ -121,7 +121,7 @@ void show_heads(SoftmaxScalingSettings const& settings, std::vector<ScalingCell>
   for (auto const& cell : cells) {
     if (!cell.of_head() || static_cast<double>(cell.keys) != keys) continue;
     table.rows.push_back({cell.distribution, std::to_string(cell.d_k), cell.scale});
-    for (auto const q : shown) table.rows.back().push_back(fmt::format("{:.3g}", cell.get(q)->mean));
+    for (auto const q : shown) table.rows.back().push_back(fmt::format("{:.3g}", cell.mean(q)));
   }
   result.tables.push_back(std::move(table));
 }
@@ -155,17 +155,14 @@ void show_limits(SoftmaxScalingSettings const& settings, std::vector<ScalingCell
       fmt::format("Without a scale at d_k {}, over the limit for d_k → ∞", d),
       {{"distribution", "keys", "m_n", "tr J / (m_n/√d)", "‖J‖² / (m_n/3√d)", "H / (π²/6 m_n/√d)", "(1 − max p) / (ln 2 m_n/√d)"}},
       true};
-  for (auto const& distribution : settings.distribution) {
-    for (double const keys : settings.keys) {
-      auto const* const cell = find(cells, distribution, "none", d, keys);
-      if (!cell) continue;
-      double const m = expected_maximum(cell->keys), limit = m / std::sqrt(d);
-      auto const mean = [&](Quantity q) { return cell->get(q)->mean; };
-      table.rows.push_back({distribution, fmt::format("{}", keys), fmt::format("{:.5f}", m), fmt::format("{:.4f}", mean(Q::trace) / limit),
-                            fmt::format("{:.4f}", mean(Q::frobenius_squared) / (limit / 3)),
-                            fmt::format("{:.4f}", mean(Q::entropy) / (std::numbers::pi * std::numbers::pi / 6 * limit)),
-                            fmt::format("{:.4f}", (1 - mean(Q::max_weight)) / (std::numbers::ln2 * limit))});
-    }
+  for (auto const& cell : cells) {
+    if (!cell.of_law() || cell.scale != "none" || to_double(cell.d_k) != d) continue;
+    double const m = expected_maximum(cell.keys), limit = m / std::sqrt(d);
+    table.rows.push_back({cell.distribution, fmt::format("{}", cell.keys), fmt::format("{:.5f}", m),
+                          fmt::format("{:.4f}", cell.mean(Q::trace) / limit),
+                          fmt::format("{:.4f}", cell.mean(Q::frobenius_squared) / (limit / 3)),
+                          fmt::format("{:.4f}", cell.mean(Q::entropy) / (std::numbers::pi * std::numbers::pi / 6 * limit)),
+                          fmt::format("{:.4f}", (1 - cell.mean(Q::max_weight)) / (std::numbers::ln2 * limit))});
   }
   result.tables.push_back(std::move(table));
 }
@@ -199,29 +196,28 @@ void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
                     slope_text(*raw), slope_text(*scaled)));
   auto const *const first = find(cells, distribution, "none", least, keys), *const last = find(cells, distribution, "none", most, keys);
   if (first && last && most >= 64 && first->get(Q::frobenius_median) && last->get(Q::frobenius_median)) {
-    auto const at = [](ScalingCell const* cell, Quantity q) { return cell->get(q)->mean; };
     std::string const grows = last->get(Q::query_gradient_squared)
                                   ? fmt::format("the mean of ‖∂p/∂q‖² goes from {:.3g} to {:.3g}, and ",
-                                                at(first, Q::query_gradient_squared), at(last, Q::query_gradient_squared))
+                                                first->mean(Q::query_gradient_squared), last->mean(Q::query_gradient_squared))
                                   : "";
     result.sentences.push_back(fmt::format(
         "Gradients become rare rather than small: without a scale the median of ‖J‖ goes from {:.3g} at d_k {} to {:.2g} at {}, "
         "while {}the largest 1 % of the samples carry {:.0f} % of the mean of ‖J‖².",
-        at(first, Q::frobenius_median), least, at(last, Q::frobenius_median), most, grows, 100 * at(last, Q::frobenius_top)));
+        first->mean(Q::frobenius_median), least, last->mean(Q::frobenius_median), most, grows, 100 * last->mean(Q::frobenius_top)));
   }
   double const many = *std::ranges::max_element(settings.keys);
   ScalingCell const* peak = nullptr;
   for (double const d : settings.d_k) {
     auto const* const cell = find(cells, distribution, "none", d, many);
-    if (cell && (!peak || cell->get(Q::frobenius_squared)->mean > peak->get(Q::frobenius_squared)->mean)) peak = cell;
+    if (cell && (!peak || cell->mean(Q::frobenius_squared) > peak->mean(Q::frobenius_squared))) peak = cell;
   }
   auto const *const start = find(cells, distribution, "none", least, many), *const end = find(cells, distribution, "none", most, many);
   if (start && end && peak != start && peak != end)
     result.sentences.push_back(
         fmt::format("The mean of ‖J‖² is not monotone: with {} keys and no scale it rises from {:.3g} at d_k {} to "
                     "{:.3g} at {} before it falls to {:.3g} at {}.",
-                    many, start->get(Q::frobenius_squared)->mean, least, peak->get(Q::frobenius_squared)->mean, peak->d_k,
-                    end->get(Q::frobenius_squared)->mean, most));
+                    many, start->mean(Q::frobenius_squared), least, peak->mean(Q::frobenius_squared), peak->d_k,
+                    end->mean(Q::frobenius_squared), most));
 }
 
 }  // namespace

@@ -87,22 +87,18 @@ struct MeasuredCell {
   double seconds = 0;
 };
 
-/// A cell in its folder; nothing if it is not measured yet. Throws FolderError if it was measured with other content of a file, FileError
-/// if it is damaged.
-std::optional<MeasuredCell> find_cell(fs::path const& folder, ReadFiles const& read) {
-  if (!fs::exists(folder / "summary.json")) return std::nullopt;
-  auto const summary = read_json(folder / "summary.json");
-  if (auto const difference = changed(read_files_of(summary.at("read")), read))
-    throw FolderError(fmt::format("{}: was measured with another content of a file: {} (put the file back, or --fresh begins anew)",
-                                  folder.string(), *difference));
-  return MeasuredCell{parse_csv(summary.at("results").get<std::string>()), summary.at("time.seconds").get<double>()};
-}
-
-/// The same, measured now if it is not; nothing while another process measures it.
+/// A cell in its folder, measured now if it is not yet; nothing while another process measures it. Throws FolderError if it was measured
+/// with other content of a file, FileError if it is damaged.
 std::optional<MeasuredCell> found_or_measured(fs::path const& folder, StudyCell const& cell, ReadFiles const& read) {
   auto const lock = FolderLock::attempt(folder);
   if (!lock) return std::nullopt;
-  if (auto found = find_cell(folder, read)) return found;
+  if (fs::exists(folder / "summary.json")) {
+    auto const summary = read_json(folder / "summary.json");
+    if (auto const difference = changed(read_files_of(summary.at("read")), read))
+      throw FolderError(fmt::format("{}: was measured with another content of a file: {} (put the file back, or --fresh begins anew)",
+                                    folder.string(), *difference));
+    return MeasuredCell{parse_csv(summary.at("results").get<std::string>()), summary.at("time.seconds").get<double>()};
+  }
   auto const began = std::chrono::steady_clock::now();
   MeasuredCell measured{cell.measure()};
   measured.seconds = seconds_since(began);
@@ -136,11 +132,10 @@ MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& 
 }
 
 std::string in_markdown(StudyTable const& table) {
-  for (auto const& row : table.rows) {
+  for (auto const& row : table.rows)
     if (row.size() != table.rows.front().size())
       throw Error(
           fmt::format("the table '{}' has a row of {} cells under {} headings", table.title, row.size(), table.rows.front().size()));
-  }
   return fmt::format("\n## {}\n\n", table.title) + markdown_table(table.rows);
 }
 
@@ -164,36 +159,17 @@ void write_study(fs::path const& folder, StudyFile& file, StudyResult const& res
   write_summary(folder, summary, {"results.csv"});
 }
 
-Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
-Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
-
-}  // namespace
-
-std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
-
-void stop_if_interrupted() {
-  if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
-}
-
-StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
-  StudyResult result{.csv = {std::move(header)}, .tables = {}, .sentences = {}, .figures = {}};
-  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
-  return result;
-}
-
-CurvePoint point_at(CsvLine const& line, double x, double errors) {
-  double const mean = line.number("mean"), half = errors * line.number("standard_error");
-  return {x, mean, mean - half, mean + half};
-}
-
 bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
 
+/// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options) {
   StudyFile file = load_study(options);
   if (!options.quiet) fmt::print("{}", emit(file));
   return Exit::done;
 }
 
+/// Makes the study that the file describes: measures its cells unless they are measured already, and writes the results when all are there.
+/// Throws ConfigError, FolderError, and Interrupted.
 Exit run_study(RunOptions const& options) {
   if (!options.shard.empty())
     throw ConfigError("--shard", "is for ablations: processes that run the same study share its cells in any case");
@@ -202,7 +178,7 @@ Exit run_study(RunOptions const& options) {
   if (options.fresh) put_aside(path);
   compare(path, file);
   register_claim(path, file);
-  if (auto const summary = find_json(path / "summary.json"); summary && summary->is_object() && (*summary)["finished"] == true) {
+  if (in_summary(path, "finished") == true) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;
@@ -228,6 +204,28 @@ Exit run_study(RunOptions const& options) {
   for (auto const& sentence : result.sentences) fmt::print("{}\n", sentence);
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
+}
+
+std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
+
+Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
+Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
+
+}  // namespace
+
+void stop_if_interrupted() {
+  if (interrupted()) throw Interrupted("the cells that were measured are kept; the same command measures the others");
+}
+
+StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
+  StudyResult result{.csv = {std::move(header)}};
+  result.csv.insert(result.csv.end(), rows.begin(), rows.end());
+  return result;
+}
+
+CurvePoint point_at(CsvLine const& line, double x, double errors) {
+  double const mean = line.number("mean"), half = errors * line.number("standard_error");
+  return {x, mean, mean - half, mean + half};
 }
 
 }  // namespace heed

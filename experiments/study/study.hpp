@@ -17,31 +17,12 @@
 
 namespace heed {
 
-/// A study measures without training. Its file has the key `study:` (a kind with its keys, or the kind alone), `name:` and `seed:`.
-///
-///     name: softmax-scaling
-///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
-///
-/// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/.
-bool is_study(Document const& document);
-
-/// Makes the study that the file describes: measures its cells, each of which is a trial (a folder of its own, which the process that
-/// measures it locks), unless they are measured already, and writes the results when all are there. Any number of processes share the cells
-/// of one study. Throws ConfigError, FolderError, and Interrupted.
-Exit run_study(RunOptions const& options);
-
-/// Validates the file and prints the resolved configuration.
-Exit check_study(RunOptions const& options);
-
-/// Default settings of a whole file with a study, for its schema.
-std::unique_ptr<Settings> study_file();
-
 /// The result of a study.
 struct StudyResult {
-  CsvRows csv;                                          ///< results.csv, its header first
-  std::vector<StudyTable> tables;                       ///< for the terminal and summary.md
-  std::vector<std::string> sentences;                   ///< the findings in words
-  std::vector<std::pair<std::string, double>> figures;  ///< for summary.json
+  CsvRows csv = {};                                          ///< results.csv, its header first
+  std::vector<StudyTable> tables = {};                       ///< for the terminal and summary.md
+  std::vector<std::string> sentences = {};                   ///< the findings in words
+  std::vector<std::pair<std::string, double>> figures = {};  ///< for summary.json
 };
 
 /// A result without findings: rows below a header.
@@ -56,7 +37,13 @@ struct StudyCell {
   std::function<CsvRows()> measure;  ///< throws as stop_if_interrupted()
 };
 
-/// A study that can be measured.
+/// A study measures without training. Its file has the key `study:` (a kind with its keys, or the kind alone), `name:` and `seed:`.
+///
+///     name: softmax-scaling
+///     study: {kind: softmax_scaling, d_k: [1, 16, 256], keys: [10]}
+///
+/// Output in runs/NAME/: config.yaml, results.csv, summary.md, summary.json, report.html and figures/. Each cell is a trial: a folder of
+/// its own, which the process that measures it locks, so that any number of processes share the cells of one study.
 struct Study {
   std::vector<StudyCell> cells;
   std::function<StudyResult(CsvRows const& rows)> report;  ///< `rows`: of all cells, in their order

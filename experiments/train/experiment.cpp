@@ -1,7 +1,6 @@
 #include "experiments/train/experiment.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -135,15 +134,14 @@ std::vector<Field> EvaluateSettings::fields() {
       field(&lengths, "lengths",
             "further lengths of sequences, in tokens, at which loss and accuracy are measured, as validation.loss.lengthN and "
             "validation.accuracy.lengthN; the loss by position is in loss_by_position.csv")
-          .in(1, 1 << 20),
+          .in(1, 1 << 20)
+          .integers(),
   };
 }
 
 std::optional<std::string> EvaluateSettings::contradiction() {
-  for (double const length : lengths) {
-    if (length != std::floor(length)) return fmt::format("lengths: {} is not an integer", length);
+  for (double const length : lengths)
     if (std::ranges::count(lengths, length) > 1) return fmt::format("lengths: {} is listed twice", length);
-  }
   if (batches == "all" || positive_number(batches)) return std::nullopt;
   return fmt::format("batches: '{}' is neither 'all' nor a number from 1 on", batches);
 }

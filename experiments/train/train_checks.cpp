@@ -168,7 +168,7 @@ void Trainer::check_data() const {
 /// Refuses probes that do not apply to the model.
 void Trainer::check_probes() const {
   for (Probe const& probe : Registry<Probe>::all()) {
-    auto const& asked = asked_for(settings_.probes, probe.group);
+    auto const& asked = settings_.probes.asked.at(probe.group);
     auto const named = std::ranges::find(asked, probe.name);
     auto const unavailable = named != asked.end() && probe.unavailable ? probe.unavailable(*model_) : std::nullopt;
     if (!unavailable) continue;

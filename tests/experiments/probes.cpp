@@ -4,7 +4,6 @@
 #include "autograd/ops/softmax.hpp"
 #include "experiments/commands/list.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
-#include "experiments/metric/probe/heads.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "nn/attention/steps.hpp"
 #include "tests/experiments/runs.hpp"

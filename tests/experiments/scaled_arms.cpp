@@ -1,7 +1,6 @@
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 
-#include "experiments/study/layers.hpp"
-#include "experiments/study/saturation.hpp"
+#include "experiments/study/softmax_scaling.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/program.hpp"

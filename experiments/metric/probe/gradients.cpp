@@ -6,7 +6,7 @@
 #include <map>
 
 #include "autograd/ops/shape.hpp"
-#include "experiments/metric/probe/heads.hpp"
+#include "experiments/metric/probe/probe.hpp"
 #include "experiments/metric/statistics.hpp"
 
 namespace heed {
@@ -67,52 +67,29 @@ Declared<Probe> const by_parameter_probe{{"gradients",
                                               row.set("probe.gradients.norm." + name, std::sqrt(squared_norm(parameter.grad())));
                                           }}};
 
-Declared<Probe> const scores_probe{
-    {"gradients",
-     "scores",
-     "‖∂L/∂e‖",
-     "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
-     {"gradients.scores.layer*.head*", "", {}, ""},
-     Probe::Input::score_gradients,
-     [](Probed const& probed, Row& row) { record_heads(probed.attention, "gradients.scores", score_norm, row); }}};
+Declared<Probe> const scores_probe{probe_of_heads("scores", "gradients.scores", "‖∂L/∂e‖",
+                                                  "gradient norm of all scores e_ij of a head; L is the mean loss on the probes' batch",
+                                                  Probe::Input::score_gradients, score_norm)};
 
-Declared<Probe> const trace_probe{
-    {"gradients",
-     "softmax_jacobian_trace",
-     "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
-     "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
-     {"gradients.jacobian_trace.layer*.head*", "", {}, ""},
-     Probe::Input::attention,
-     [](Probed const& probed, Row& row) {
-       auto const of_row = [](AttentionRow const& r) {
-         return r.has_scores() ? std::optional(1 - r[RowStatistic::squares]) : std::nullopt;
-       };
-       record_rows(probed.attention, "gradients.jacobian_trace", of_row, true, row);
-     }}};
+Declared<Probe> const trace_probe{probe_of_rows(
+    "softmax_jacobian_trace", "gradients.jacobian_trace", "", "tr(diag(p) − p pᵀ) = 1 − Σ_j p_j²",
+    "trace of the softmax Jacobian at the weights p_j = a_j / Σ_j a_j of a query; mean and median over queries",
+    [](AttentionRow const& r) { return r.has_scores() ? std::optional(1 - r[RowStatistic::squares]) : std::nullopt; }, true)};
 
-Declared<Probe> const norm_probe{{"gradients",
-                                  "softmax_jacobian_norm",
-                                  "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
-                                  "Frobenius norm of the same Jacobian; mean and median over queries",
-                                  {"gradients.jacobian_norm.layer*.head*", "", {}, ""},
-                                  Probe::Input::attention,
-                                  [](Probed const& probed, Row& row) {
-                                    auto const of_row = [](AttentionRow const& r) -> std::optional<double> {
-                                      if (!r.has_scores()) return std::nullopt;
-                                      double const squares = r[RowStatistic::squares];
-                                      return std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0));
-                                    };
-                                    record_rows(probed.attention, "gradients.jacobian_norm", of_row, true, row);
-                                  }}};
+Declared<Probe> const norm_probe{probe_of_rows(
+    "softmax_jacobian_norm", "gradients.jacobian_norm", "", "‖diag(p) − p pᵀ‖_F = √(Σ_j p_j² − 2 Σ_j p_j³ + (Σ_j p_j²)²)",
+    "Frobenius norm of the same Jacobian; mean and median over queries",
+    [](AttentionRow const& r) -> std::optional<double> {
+      if (!r.has_scores()) return std::nullopt;
+      double const squares = r[RowStatistic::squares];
+      return std::sqrt(std::max(squares - 2 * r[RowStatistic::cubes] + squares * squares, 0.0));
+    },
+    true)};
 
-Declared<Probe> const gap_probe{
-    {"gradients",
-     "gap_function",
-     "sup_t log N(t)/t, N(t) the number of other scores at most t below the largest",
-     "far above 1 the weights spread, far below 1 the largest takes all (2605.12697); median over queries",
-     {"gradients.gap_function.layer*.head*", "", {}, "", {.min = 0}},
-     Probe::Input::score_gradients,
-     [](Probed const& probed, Row& row) { record_heads(probed.attention, "gradients.gap_function", median_gap, row); }}};
+Declared<Probe> const gap_probe{probe_of_heads(
+    "gap_function", "gradients.gap_function", "sup_t log N(t)/t, N(t) the number of other scores at most t below the largest",
+    "far above 1 the weights spread, far below 1 the largest takes all (2605.12697); median over queries", Probe::Input::score_gradients,
+    median_gap, {.min = 0})};
 
 }  // namespace
 

@@ -34,12 +34,9 @@ class Prober {
  private:
   /// The requested probes that need a step, or the others.
   std::vector<Probe const*> selected(bool of_step, bool stepping) const;
-  Batch batch() const;
   Tensor loss(Batch const& batch, Observer const* observer) const;
   /// The probes' input from a pass over the batch.
   Probed probed(Batch const& batch, std::vector<Probe const*> const& selected) const;
-  /// The same for random tokens that are repeated once.
-  Probed probed_repetition() const;
 
   ProbeSettings const& settings_;
   Index rows_;

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nn/settings.hpp"
@@ -21,17 +22,16 @@ struct ProbeSettings : Settings {
   Index every = 100;
   std::string batch = "validation";
   std::optional<Index> rows;  ///< of the probes' batch; default: the training batch's
-  std::vector<std::string> attention, gradients, activations, curvature;
+  std::map<std::string, std::vector<std::string>> asked{{"attention", {}}, {"gradients", {}}, {"activations", {}}, {"curvature", {}}};
   Index iterations = 100;
   double tolerance = 0.02;
   MapSettings maps;
 
-  bool any() const { return !attention.empty() || !gradients.empty() || !activations.empty() || !curvature.empty(); }
+  bool any() const {
+    return std::ranges::any_of(asked, [](auto const& group) { return !group.second.empty(); });
+  }
   std::vector<Field> fields() override;
   std::optional<std::string> contradiction() override;
 };
-
-/// The probes requested in a group.
-std::vector<std::string> const& asked_for(ProbeSettings const& settings, std::string_view group);
 
 }  // namespace heed
