@@ -15,7 +15,7 @@
 #include "experiments/bench/bench.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/train/train.hpp"
-#include "nn/generate.hpp"
+#include "nn/decode.hpp"
 
 namespace heed {
 
