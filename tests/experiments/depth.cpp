@@ -6,15 +6,18 @@
 
 TEST_SUITE("depth") {
   using namespace heed;
+  namespace fs = std::filesystem;
 
   TEST_CASE_FIXTURE(test::InFolder, "without skips the tokens become one with a cubic rate; 1/√L keeps the gradients of the queries") {
-    test::put(folder / "d.yaml", "name: d\nseed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8}\n");
+    test::put(folder / "d.yaml",
+              "name: d\nseed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8, steps: [0, 2]}\n");
     test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
     auto const csv = parse_csv(test::get(folder / "d/results.csv"));
     std::map<std::string, std::map<Index, double>> residuals, squares;
     for (auto const& line : csv_lines(csv, "results.csv")) {
       auto const key = line["skips"] + " " + line["norm"];
       double const mean = line.number("mean");
+      if (line["step"] != "0") continue;
       if (line["quantity"] == "residual" && line["depth"] == "12") residuals[key][line.number<Index>("layer")] = mean;
       if (line["quantity"] == "gradient_query" && line["layer"] != "0") squares[key][line.number<Index>("depth")] += mean * mean;
     }
@@ -31,11 +34,40 @@ TEST_SUITE("depth") {
       CHECK(std::sqrt(of.at(12) / of.at(2)) == doctest::Approx(1).epsilon(0.25));
       CHECK(residuals["rsqrt_depth " + norm].at(12) > 0.8);
     }
-    test::check_holds(test::get(folder / "d/report.html"), {"not their mean", "doubly exponential"});
+    test::check_holds(test::get(folder / "d/report.html"), {"not their mean", "doubly exponential", "after 2 updates"});
+  }
+
+  TEST_CASE_FIXTURE(test::InFolder, "gradients of queries, keys and values: at initialisation whatever the steps; updates change them") {
+    auto const results = [&](std::string const& steps) {
+      test::put(
+          folder / "d.yaml",
+          "name: d\nstudy: {kind: depth, depth: [3], skips: [one], norm: [pre], width: 8, tokens: 5, draws: 4, steps: " + steps + "}\n");
+      test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
+      std::map<std::string, double> means;  // by step, layer and quantity
+      for (auto const& line : csv_lines(parse_csv(test::get(folder / "d/results.csv")), "results.csv"))
+        means[line["step"] + " " + line["layer"] + " " + line["quantity"]] = line.number("mean");
+      fs::remove_all(folder / "d");
+      return means;
+    };
+    auto const first = results("[0]"), both = results("[0, 3]"), last = results("[3]");
+    for (std::string const layer : {"0", "1", "2", "3"})
+      for (std::string const matrix : {"query", "key", "value"}) {
+        auto const key = " " + layer + " gradient_" + matrix;
+        CAPTURE(key);
+        CHECK(first.at("0" + key) > 0);
+        CHECK(first.at("0" + key) == both.at("0" + key));
+        CHECK(last.at("3" + key) == both.at("3" + key));
+        CHECK(both.at("0" + key) != both.at("3" + key));
+      }
+    // AdamW lowers L: by ‖∂L/∂W‖₁ times the rate to first order, so the residuals and the norms stay near.
+    for (auto const& [key, mean] : both)
+      if (key.starts_with("3 ")) CHECK(mean == doctest::Approx(both.at("0" + key.substr(1))).epsilon(0.2));
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"depth: [1.5]", "depth: 1.5 is not an integer"},
+                                     {"steps: [0.5]", "steps: 0.5 is not an integer"},
+                                     {"lr: 0", "study.lr"},
                                      {"depth: []", "a list is empty"},
                                      {"skips: [two]", "study.skips"},
                                      {"norm: [rms]", "study.norm"},
