@@ -93,8 +93,8 @@ class GrammarDataset : public DrawnDataset {
                           {"exact", exact}};
     facts_.ngrams = std::async(std::launch::deferred, [this] { return ngram_losses(); });
     facts_.bounds = {{"exact", exact}, {"entropy", entropy}};
-    facts_.optimum = [this](Index rows, Index context) {
-      auto const first = first_sentences(context);
+    facts_.optimum = [this](Index rows, Index length) {
+      auto const first = first_sentences(length);
       return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
     };
   }
