@@ -54,7 +54,7 @@ struct DepthSettings : Settings {
   }
 };
 
-std::vector<std::string> const projections{"query", "key", "value"};
+std::vector<std::string> const depth_projections{"query", "key", "value"};
 
 /// One stack after some updates: the share of the tokens that is not their mean, after each layer; by layer, the norm of the gradients of
 /// each projection of L, a random linear function of the outputs, of variance 1 for outputs of variance 1.
@@ -99,7 +99,7 @@ class DepthStack {
     }
     parameters.clear_gradients();
     sum(x * readout_).backward();
-    for (auto const& name : projections)
+    for (auto const& name : depth_projections)
       for (Index layer = 0; layer < depth_; ++layer) {
         Tensor const gradient = weight(name, layer).grad();
         result.gradients[name].push_back(std::sqrt(sum(gradient * gradient).item()));
@@ -267,7 +267,7 @@ std::vector<StudyPart> depth_page(StudyRecord const& record) {
         .name = "rank_collapse" + suffix, .title = "Share of the tokens that is not their mean", .caption = caption, .across = 3};
     residuals.panels = depth_panels(lines, deepest, step, "residual", "");
     Figure gradients{.name = "gradients" + suffix, .title = "‖∂L/∂W‖ of queries, keys and values", .caption = caption, .across = 3};
-    for (auto const& name : projections)
+    for (auto const& name : depth_projections)
       std::ranges::move(depth_panels(lines, deepest, step, "gradient_" + name, fmt::format(": W_{}", name.front())),
                         std::back_inserter(gradients.panels));
     for (Figure* const figure : {&residuals, &gradients}) share_x(*figure, "layer", Ticks::twos);
