@@ -26,8 +26,7 @@ struct TargetGroups {
   std::vector<Index> categories;  ///< by token; −1: none
 };
 
-/// Size of the held-out text in units that do not depend on the tokenizer. Words are separated by blanks, and the end of a line counts as
-/// one, as in the usual word counts of WikiText.
+/// Size of the held-out text. Words are separated by blanks, and the end of a line counts as one, as in the usual counts of WikiText.
 struct TextUnits {
   double tokens = 0, words = 0, bytes = 0;
 };
@@ -91,8 +90,7 @@ struct RowRange {
   Index first, count;
 };
 
-/// The rows of batch number `index` of a split that has `rows` rows, `batch` of them in each batch, fewer in the last. Throws Error if
-/// there is no such batch.
+/// The rows of batch number `index` of a split of `rows` rows, `batch` in each batch, fewer in the last. Throws Error if there is none.
 RowRange rows_of_batch(std::string const& split, Index index, Index batch, Index rows);
 
 /// A source of batches: facts, and four calls. A batch is a pure function of the seed and its number: resuming needs no state, arms of an

@@ -62,11 +62,10 @@ class Grammar {
     };
     std::vector<Agreement> agreements;
   };
-  /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1 for words without a value
-  /// or with several. Empty without `agreement`.
+  /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1: none or several. Empty
+  /// without `agreement`.
   std::vector<Index> const& agreement_values() const { return agreement_values_; }
-  /// A sentence of at most `longest` words, by rejection sampling (see up_to() for the probability). Throws Error that begins with
-  /// data.longest if none of 10,000 sentences is so short.
+  /// A sentence of at most `longest` words, by rejection. Throws Error that begins with data.longest if none of 10,000 is so short.
   Sentence sample(Stream const& stream, Index longest = any_length) const;
 
   /// log P(sentence), the sum over all of its derivations (inside algorithm); −∞ if it is not in the language.

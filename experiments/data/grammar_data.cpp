@@ -147,8 +147,7 @@ class GrammarDataset : public DrawnDataset {
     return batch;
   }
 
-  /// A sentence and its <eos> from position `at` of a row on, as far as there is room, where the row's padding begins from then on; returns
-  /// the position after them.
+  /// Writes a sentence and its <eos> from position `at` of a row on, as far as there is room; returns the position after them.
   Index put_sentence(Batch& batch, Index row, Index at, Grammar::Sentence const& sentence) const {
     Index const context = batch["inputs"].size(1), length = std::ssize(sentence.words);
     auto const from = [&](char const* part) {

@@ -31,9 +31,8 @@ struct DataContext {
 /// The kinds of data that are synthetic tasks.
 Choice task_choice();
 
-/// Opens what a filled-in choice_of<DataKind>() describes; unless quiet, reports on standard error the files found only where an earlier
-/// run read them. Throws FileError for invalid data, Error that begins with the key for invalid settings, and for data without the split to
-/// be held out.
+/// Opens what a filled-in choice_of<DataKind>() describes; unless quiet, names on standard error the files found only where an earlier run
+/// read them. Throws FileError for invalid data, Error that begins with the key for invalid settings or if there is no such split.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
 
 /// The splits that a kind of data may have.

@@ -112,8 +112,7 @@ std::vector<std::string> read_lines(fs::path const& path, HashedFile& file) {
   return lines;
 }
 
-/// A byte-order mark is skipped. Throws FileError naming file and line if a file is missing, a line is empty, not UTF-8 or contains a
-/// mark's name, or the files have different numbers of lines.
+/// Throws FileError naming file and line for a line that is empty, not UTF-8, contains a mark's name, or is missing in the other file.
 ParallelText read_texts(fs::path const& source, fs::path const& target) {
   ParallelText text;
   auto a = read_lines(source, text.source), b = read_lines(target, text.target);

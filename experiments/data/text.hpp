@@ -60,20 +60,17 @@ struct TextSettings : Settings {
 /// each document. Files are "text", a separate "held_out", "test" after test_on(), and the tokenizer's.
 class TextDataset : public Dataset {
  public:
-  /// `origin` names the text in messages. `held_out` is a separate validation text, `held_out_origin`; otherwise a part of `text` is split
-  /// off. Byte-order marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short to be split, Error
-  /// that begins with the key for a separator without a token.
+  /// `origin` names the text in messages. `held_out` is a separate validation text; otherwise a part of `text` is split off. Byte-order
+  /// marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short, Error for a separator without token.
   TextDataset(TextFiles const& text, std::string origin, TextSettings const& settings, DataContext const& context,
               std::optional<TextFiles> const& held_out = {}, std::string const& held_out_origin = "");
-  /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that the other texts
-  /// lack.
+  /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that are not known.
   void test_on(TextFiles const& text, std::string const& origin);
 
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
-  /// Windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with inputs 0
-  /// and next −1; the last batch may have fewer rows.
+  /// Windows at 0, context, …: every validation token but the first is predicted once. The last one is padded with inputs 0 and next −1.
   Batch validation(Index index, Index batch, Index context) const override;
 
  private:
@@ -85,8 +82,7 @@ class TextDataset : public Dataset {
   TextPart part_of(TextFiles const& files) const;
   std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
   EncodedText encoded(TextPart const& part) const;
-  /// Takes a text for validation, and says what is known of it: its units, and the losses of n-gram models (see witten_bell) of orders 1 …
-  /// 6 counted on the training split.
+  /// Takes a text for validation, and notes its units and the losses of n-gram models (witten_bell) counted on the training split.
   void hold_out(TextPart const& part, char const* split);
   Index windows(Index context) const;
 

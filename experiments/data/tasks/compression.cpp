@@ -4,8 +4,7 @@
 //     targets   · · · · c a b b
 //
 // With `model.head: bottleneck` every target is predicted from the state at the question alone, as by MAD's decoder: one vector has to hold
-// the sequence. Other heads let each position attend to the tokens, which is copying. The lowest loss is 0. Token 0 is a blank, the last
-// one the question.
+// the sequence. With other heads it is copying. The lowest loss is 0. Token 0 is a blank, the last one the question.
 
 #include "experiments/data/tasks/sequence.hpp"
 

@@ -3,8 +3,7 @@
 //     inputs    a b , 1 ; c , 2 1 ; c ,
 //     targets   · · · · · · · · · · · 2     then the rest of the value: 2 1
 //
-// The tokens of an answer are predicted one after another, with those before it in the inputs. Tokens: 1 the comma, 2 the semicolon, the
-// keys' tokens, the values'.
+// An answer's tokens are predicted one after another, the earlier ones in the inputs. Tokens: 1 the comma, 2 the semicolon, keys', values'.
 
 #include <fmt/format.h>
 

@@ -1,5 +1,4 @@
-// Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries, a context
-// of ten tokens:
+// Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries:
 //
 //     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random positions among blanks
 //     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
