@@ -60,13 +60,13 @@ class GrammarDataset : public DrawnDataset {
     HashedFile file;
     grammar_ = read_grammar(settings.path, context, file);
     facts_.tokenizer = facts_.source_tokenizer = sentence_tokenizer(grammar_.words());
-    up_to_ = grammar_.up_to(settings_.longest);
-    if (up_to_.probability < 0.01)
+    auto const up_to = grammar_.up_to(settings_.longest);
+    if (up_to.probability < 0.01)
       throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", file.file,
-                                  100 * up_to_.probability, settings_.longest, grammar_.shortest()));
+                                  100 * up_to.probability, settings_.longest, grammar_.shortest()));
     for (Index i = 0; i < held_out(); ++i) {
       auto const sentence = drawn(held_out_draws(), i);
-      information_.push_back(information_.back() - sentence.log_probability + std::log(up_to_.probability));
+      information_.push_back(information_.back() - sentence.log_probability + std::log(up_to.probability));
       held_out_tokens_.push_back(held_out_tokens_.back() + static_cast<Index>(sentence.words.size()) + 1);
       // Sums of a few hundred logarithms agree to far better than this; a second derivation of equal weight would make a difference of 0.7.
       if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
@@ -76,7 +76,7 @@ class GrammarDataset : public DrawnDataset {
       }
     }
     Index const words = facts_.tokenizer->vocabulary();
-    double const exact = information_per_token(held_out()), entropy = up_to_.entropy / (up_to_.expected_length + 1);
+    double const exact = information_per_token(held_out()), entropy = up_to.entropy / (up_to.expected_length + 1);
     facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
     facts_.groups = groups();
     facts_.files = {{"grammar", file}};
@@ -86,15 +86,15 @@ class GrammarDataset : public DrawnDataset {
                           {"nonterminals", grammar_.nonterminals()},
                           {"rules", grammar_.rules()},
                           {"longest", settings_.longest},
-                          {"share_of_sentences", up_to_.probability},
-                          {"tokens_per_sentence", up_to_.expected_length + 1},
+                          {"share_of_sentences", up_to.probability},
+                          {"tokens_per_sentence", up_to.expected_length + 1},
                           {"tokens", {{"validation", held_out_tokens_.back()}}},
                           {"entropy", entropy},
                           {"exact", exact}};
     facts_.ngrams = std::async(std::launch::deferred, [this] { return ngram_losses(); });
     facts_.bounds = {{"exact", exact}, {"entropy", entropy}};
-    facts_.optimum = [this](Index rows, Index context) {
-      auto const first = first_sentences(context);
+    facts_.optimum = [this](Index rows, Index places) {
+      auto const first = first_sentences(places);
       return information_per_token(heed::at(first, std::clamp<Index>(rows, 1, std::ssize(first) - 1)));
     };
   }
@@ -196,7 +196,6 @@ class GrammarDataset : public DrawnDataset {
 
   Grammar grammar_;
   GrammarSettings settings_;
-  Grammar::UpTo up_to_;
   std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
   std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
 };

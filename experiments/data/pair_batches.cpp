@@ -50,10 +50,10 @@ std::pair<std::string, double> chance(std::vector<std::string> const& words) {
   return {"chance", std::log(static_cast<double>(words.size() + 1))};
 }
 
-Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target) {
-  return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source},
-          {.name = "inputs", .classes = target, .longest = longest_target},
-          {.name = "targets", .classes = target, .longest = longest_target}};
+Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target, PairTokens most) {
+  return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source, .max_tokens = most.source},
+          {.name = "inputs", .classes = target, .longest = longest_target, .max_tokens = most.target},
+          {.name = "targets", .classes = target, .longest = longest_target, .max_tokens = most.target}};
 }
 
 Batch batch_of(std::span<SequencePair const* const> pairs) {
