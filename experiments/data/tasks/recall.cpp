@@ -1,13 +1,3 @@
-// Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries:
-//
-//     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random positions among blanks
-//     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
-//
-// The keys of a row differ, and no key is asked for twice before all have been. The task requires attention to a token *after* an equal
-// one: one attention layer of a GPT cannot do it, two can (Olsson et al. 2022). single_attention reads the pairs directly and can.
-//
-// Token 0 is a blank, 1 … keys are the keys, and the values follow.
-
 #include <fmt/format.h>
 
 #include "experiments/data/tasks/key_values.hpp"
@@ -16,6 +6,13 @@ namespace heed {
 
 namespace {
 
+/// Multi-query associative recall (Arora et al. 2023, "Zoology"). Four keys a … d, four values 0 … 3, three pairs, two queries:
+///
+///     inputs    b 2 d 0 a 2 · d · b        pairs, then queries at random positions among blanks
+///     targets               · 0 · 2        the value of each key that is asked for; nothing else counts
+///
+/// The keys of a row differ, and no key is asked for twice before all have been. The task requires attention to a token *after* an equal
+/// one: one attention layer of a GPT cannot do it, two can (Olsson et al. 2022). single_attention reads the pairs directly and can.
 struct Recall : KeyValueTask {
   std::optional<Index> queries;
   bool repeat = true;
@@ -54,6 +51,94 @@ struct Recall : KeyValueTask {
 
 Declared<DataKind> const recall_data{
     task_kind<Recall>("recall", "multi-query associative recall: key–value pairs, then keys: predict their values")};
+
+/// Associative recall among noise (Poli et al. 2024, MAD): pairs of key and value, between which tokens of another vocabulary stand. The
+/// last key is asked for:
+///
+///     inputs    b 2 ~ d 0 ~ ~ a 1 d
+///     targets   · · · · · · · · · 0
+///
+/// Every key is known by then. Tokens: 1 … keys, the values, then the noise. `noise`: share of the positions between pairs.
+struct NoisyRecall : KeyValueTask {
+  Index noises = 16;
+  double noise = 0.2;
+
+  std::vector<Field> keys() override {
+    return extended(KeyValueTask::keys(),
+                    {field(&noises, "noises", "number of different tokens of noise").in(1, 1e6),
+                     field(&noise, "noise", "probability of noise before each pair, again and again while there is room").in(0, 0.99)});
+  }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + key_count + values + noises, .shortest_context = 2 * pairs + 1, .answers = values};
+  }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const own = draw_pairs(draws);
+    Index room = static_cast<Index>(row.inputs.size()) - sizes().shortest_context;
+    std::size_t at = 0, draw = 0;
+    for (auto const& [key, value] : own) {
+      while (room > 0 && draws.child("noise").uniform(draw++) < noise) {
+        row.inputs[at] = 1 + key_count + values + draw_number(draws.child("tokens"), at, noises);
+        ++at, --room;
+      }
+      row.inputs[at++] = key;
+      row.inputs[at++] = value;
+    }
+    auto const& [key, value] = own[draws.child("asked").below(0, own.size())];
+    row.inputs[at] = key;
+    row.targets[at] = value;
+  }
+};
+
+Declared<DataKind> const noisy_recall_data{
+    task_kind<NoisyRecall>("noisy_recall", "key-value pairs among noise: the value of the last key")};
+
+/// Ordered lookup of two keys in one question. Four keys a … d, four values 0 … 3, three pairs:
+///
+///     inputs    b 2 d 0 a 3 d b            pairs, then two different keys
+///     targets               0 2            the value of the first, and that of the second
+///
+/// Who answers both at one position must attend to two pairs at once: a single head attends to their average, two heads at one each. That
+/// is what multi-head attention is for (Vaswani et al. 2017, section 3.2.2), and what single_attention with `question: 2` measures. A GPT
+/// answers each at the key itself, as in recall, or with a delay of 1 at the position after it,
+///
+///     inputs    b 2 d 0 a 3 d b ·
+///     targets               · 0 2
+///
+/// where it first has to look back for the key: much harder to learn.
+struct Lookup : KeyValueTask {
+  Index questions = 1, delay = 0;
+
+  std::vector<Field> keys() override {
+    auto all = extended(KeyValueTask::keys(), {field(&questions, "questions",
+                                                     "questions of two keys each, one after the other; model.context ≥ 2·pairs + "
+                                                     "(2 + delay)·questions")
+                                                   .in(1, 1e6),
+                                               field(&delay, "delay", "positions from a key to its answer").in(0, 1e6)});
+    all.front().min = 2;  // pairs: a question asks for two
+    return all;
+  }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + key_count + values, .shortest_context = 2 * pairs + (2 + delay) * questions, .answers = values};
+  }
+
+  void write(TaskRow const& row, Stream const& draws) const override {
+    auto const own = draw_pairs(draws);
+    put(row, own);
+    auto const later = static_cast<std::size_t>(delay);
+    for (std::size_t question = 0; question < static_cast<std::size_t>(questions); ++question) {
+      auto const asked = different_numbers(draws.child("query").child(question), 2, pairs);
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        auto const position = 2 * own.size() + (2 + later) * question + i;
+        row.inputs[position] = at(own, asked[i]).key;
+        row.targets[position + later] = at(own, asked[i]).value;
+      }
+    }
+  }
+};
+
+Declared<DataKind> const lookup_data{
+    task_kind<Lookup>("lookup", "key–value pairs, then a question of two keys: answer with their values, in this order")};
 
 }  // namespace
 
