@@ -6,7 +6,6 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/drawn.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/ngram.hpp"
