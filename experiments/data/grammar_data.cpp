@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,9 +19,12 @@ namespace {
 
 constexpr std::int32_t eos = 0;
 
-/// The first distance of agreement in each group of targets.
-constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
-Index range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
+/// The groups of targets by the distance of agreement: the first one of each, and what it is called.
+constexpr std::array<std::pair<std::size_t, char const*>, 7> distances{
+    {{1, "1"}, {2, "2"}, {3, "3"}, {4, "4"}, {5, "5-8"}, {9, "9-16"}, {17, "17+"}}};
+Index range_of(std::size_t distance) {
+  return std::ranges::upper_bound(distances, distance, {}, [](auto const& group) { return group.first; }) - distances.begin() - 1;
+}
 
 /// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
 struct GrammarSettings : Settings {
@@ -168,15 +172,7 @@ class GrammarDataset : public DrawnDataset {
     auto const& values = grammar_.agreement_values();
     if (values.empty()) return {};
     TargetGroups result{{}, {-1}};  // <eos> has no value
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      auto const first = distances[i];
-      std::string name = fmt::format("agreement.distance{}", first);
-      if (i + 1 == distances.size())
-        name += "+";
-      else if (auto const last = distances[i + 1] - 1; last > first)
-        name += fmt::format("-{}", last);
-      result.names.push_back(std::move(name));
-    }
+    for (auto const& [first, name] : distances) result.names.push_back(fmt::format("agreement.distance{}", name));
     result.categories.insert(result.categories.end(), values.begin(), values.end());
     return result;
   }
