@@ -195,12 +195,9 @@ class GrammarDataset : public DrawnDataset {
   std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
 };
 
-std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
-  return std::make_unique<GrammarDataset>(settings, context);
-}
-
-Declared<DataKind> const grammar_data{
-    data_kind("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar)};
+Declared<DataKind> const grammar_data{data_kind("grammar",
+                                                "sentences of a probabilistic context-free grammar, whose entropy is known exactly",
+                                                open_as<GrammarSettings, GrammarDataset>)};
 
 }  // namespace
 

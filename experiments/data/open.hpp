@@ -49,6 +49,12 @@ struct DataKind {
 };
 extern template void Registry<DataKind>::add(DataKind);  // compiled once
 
+/// How to open data that are made from their settings and the context.
+template <class S, class Data>
+std::unique_ptr<Dataset> open_as(S const& settings, DataContext const& context) {
+  return std::make_unique<Data>(settings, context);
+}
+
 /// `Declared<DataKind> const text_data{data_kind("text", "…", open_text)};`
 template <class S>
 DataKind data_kind(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&),

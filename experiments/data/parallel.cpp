@@ -242,12 +242,8 @@ class ParallelDataset : public Dataset {
   std::optional<PairBatches> batches_;
 };
 
-std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataContext const& context) {
-  return std::make_unique<ParallelDataset>(settings, context);
-}
-
 Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
-                                                 open_parallel, DataParts::validation_and_test)};
+                                                 open_as<ParallelSettings, ParallelDataset>, DataParts::validation_and_test)};
 
 }  // namespace
 }  // namespace heed

@@ -145,8 +145,7 @@ Declared<DataKind> const lookup_data{
 ///     inputs    a b , 1 ; c , 2 1 ; c ,
 ///     targets   · · · · · · · · · · · 2     then the rest of the value: 2 1
 ///
-/// An answer's tokens are predicted one after another, the earlier ones in the inputs. Tokens: 1 the comma, 2 the semicolon, keys',
-/// values'.
+/// An answer's tokens are predicted one by one, the earlier ones in the inputs. Tokens: 1 the comma, 2 the semicolon, keys', values'.
 struct FuzzyRecall : Task {
   Index pairs = 4, longest = 3, key_count = 16, values = 16;
 
