@@ -95,12 +95,8 @@ class BatchesDataset : public Dataset {
   Tensor inputs_, targets_, source_, source_lengths_;
 };
 
-std::unique_ptr<Dataset> open_batches(BatchesSettings const& settings, DataContext const& context) {
-  return std::make_unique<BatchesDataset>(settings, context);
-}
-
-Declared<DataKind> const batches_data{
-    data_kind("batches", "fixed batches from a safetensors file, to compare with another framework", open_batches)};
+Declared<DataKind> const batches_data{data_kind("batches", "fixed batches from a safetensors file, to compare with another framework",
+                                                open_as<BatchesSettings, BatchesDataset>)};
 
 }  // namespace
 }  // namespace heed

@@ -102,8 +102,8 @@ void set(CURL* curl, CURLoption option, Value value) {
     throw Error(fmt::format("libcurl refuses option {}: {}", static_cast<int>(option), ::curl_easy_strerror(code)));
 }
 
-/// Runs the transfer; "" or what went wrong.
-std::string perform(std::string const& url, HttpTransfer& transfer) {
+/// Runs the transfer. Throws Error that says what went wrong, or the error of writing.
+void perform(std::string const& url, HttpTransfer& transfer) {
   std::unique_ptr<CURL, decltype(&::curl_easy_cleanup)> const curl(::curl_easy_init(), &::curl_easy_cleanup);
   if (!curl) throw Error("libcurl does not start");
   char reason[CURL_ERROR_SIZE] = "";
@@ -126,8 +126,8 @@ std::string perform(std::string const& url, HttpTransfer& transfer) {
   auto const code = ::curl_easy_perform(curl.get());
   if (transfer.show) fmt::print(stderr, "\n");
   if (transfer.failure) std::rethrow_exception(transfer.failure);
-  if (transfer.received > transfer.expected) return fmt::format("more than the {} bytes that it should have", transfer.expected);
-  return code == CURLE_OK ? "" : *reason ? reason : ::curl_easy_strerror(code);
+  if (transfer.received > transfer.expected) throw Error(fmt::format("more than the {} bytes that it should have", transfer.expected));
+  if (code != CURLE_OK) throw Error(*reason ? reason : ::curl_easy_strerror(code));
 }
 
 }  // namespace
@@ -183,9 +183,7 @@ void download(std::string const& url, fs::path const& target, std::string const&
 
   HttpTransfer transfer{AtomicFile(target), target.filename().string(), bytes, !quiet && ::isatty(STDERR_FILENO) != 0};
   try {
-    if (auto const why = perform(url, transfer); !why.empty()) fail(why);
-  } catch (FileError const&) {
-    throw;
+    perform(url, transfer);
   } catch (Error const& why) {
     if (transfer.failure) throw;
     fail(why.what());

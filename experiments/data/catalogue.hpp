@@ -39,9 +39,8 @@ CatalogueEntry const& catalogue_entry(std::vector<CatalogueEntry> const& entries
 /// other content. Throws FileError that says where to put it by hand.
 std::filesystem::path obtain(CatalogueFile const& file, DataContext const& context);
 
-/// Fetches a URL (http, https, file) to `target`, which appears complete or not at all, and only if its SHA-256 is `sha256`; shows a
-/// progress bar on a terminal unless `quiet`. `bytes`: the expected size; more is refused. Throws FileError naming target, URL and the
-/// reason; Error if the disk is full.
+/// Fetches a URL (http, https, file) of at most `bytes` bytes to `target`, which appears complete or not at all, and only with this
+/// SHA-256; shows a progress bar on a terminal unless `quiet`. Throws FileError naming target, URL and reason; Error if the disk is full.
 void download(std::string const& url, std::filesystem::path const& target, std::string const& sha256, Index bytes, bool quiet);
 
 }  // namespace heed

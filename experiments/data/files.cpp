@@ -121,29 +121,6 @@ std::vector<fs::path> files_in(fs::path const& folder) try {
   throw FileError(fmt::format("{}: {}", folder.string(), error.code().message()));
 }
 
-/// Adds the documents of one file.
-void add_documents(std::vector<std::string_view>& documents, std::string_view text, Separator const& separator, bool& found) {
-  std::size_t first = 0;
-  auto const add = [&](std::size_t end) {
-    auto document = text.substr(first, end - first);
-    if (document.ends_with('\n')) document.remove_suffix(1);
-    if (document.ends_with('\r')) document.remove_suffix(1);
-    if (!document.empty()) documents.push_back(document);
-  };
-  for (std::size_t begin = 0; begin < text.size();) {
-    auto const start = begin;
-    auto const line = next_line(text, begin);
-    if (separator == "line") documents.push_back(line);
-    if (separator == "line" || separator == "file") continue;
-    bool const between = separator == "blank_line" ? line.find_first_not_of(" \t\v\f\r") == line.npos : line == separator;
-    if (!between) continue;
-    found = true;
-    add(start);
-    first = std::min(begin, text.size());
-  }
-  if (separator != "line") add(text.size());
-}
-
 }  // namespace
 
 fs::path locate(std::string const& path, DataContext const& context) try {
@@ -203,14 +180,30 @@ std::vector<std::string_view> documents_of(std::string_view text, std::vector<st
   if (separator == "none") return {text};
   std::vector<std::string_view> documents;
   bool found = false;
+  auto const add = [&](std::string_view document) {
+    if (document.ends_with('\n')) document.remove_suffix(1);
+    if (document.ends_with('\r')) document.remove_suffix(1);
+    if (!document.empty()) documents.push_back(document);
+  };
   for (std::size_t i = 0; i < file_begins.size(); ++i) {
-    auto const end = i + 1 < file_begins.size() ? file_begins[i + 1] : text.size();
-    add_documents(documents, text.substr(file_begins[i], end - file_begins[i]), separator, found);
+    auto const file = text.substr(0, i + 1 < file_begins.size() ? file_begins[i + 1] : text.size()).substr(file_begins[i]);
+    std::size_t first = 0;
+    for (std::size_t begin = 0; begin < file.size() && separator != "file";) {
+      auto const start = begin;
+      auto const line = next_line(file, begin);
+      if (separator == "line") documents.push_back(line);
+      bool const between = separator == "blank_line" ? line.find_first_not_of(" \t\v\f\r") == line.npos : line == separator;
+      if (separator == "line" || !between) continue;
+      found = true;
+      add(file.substr(first, start - first));
+      first = std::min(begin, file.size());
+    }
+    if (separator != "line") add(file.substr(first));
   }
   std::vector<std::string> const words{"none", "file", "line", "blank_line"};
   if (!found && std::ranges::find(words, separator) == words.end())
-    throw Error(fmt::format("no line is data.separator, '{}'{}; {}, {}, {} and {} name other separators", separator,
-                            did_you_mean(separator, words), words[0], words[1], words[2], words[3]));
+    throw Error(fmt::format("no line is data.separator, '{}'{}; {} name other separators", separator, did_you_mean(separator, words),
+                            listed(words)));
   return documents;
 }
 

@@ -28,8 +28,7 @@ using ReadFiles = std::map<std::string, HashedFile>;
 nlohmann::json to_json(ReadFiles const& files);
 ReadFiles read_files_of(nlohmann::json const& json);
 
-/// Describes the first file in both whose content differs: "text: words.txt had SHA-256 3f…, and words.txt has a1…"; nothing if none
-/// differs. Paths do not matter.
+/// The first file in both whose content differs, whatever its path: "text: words.txt had SHA-256 3f…, and words.txt has a1…"; or nothing.
 std::optional<std::string> changed(ReadFiles const& before, ReadFiles const& now);
 
 /// The folder for downloads: $XDG_CACHE_HOME/heed, else ~/.cache/heed; empty if neither XDG_CACHE_HOME nor HOME is set.
@@ -61,17 +60,15 @@ struct TextFiles {
   std::vector<std::size_t> begins;  ///< offset of each file in the content
 };
 
-/// The content of a file, or of all files below a folder, in the sorted order of their paths, without byte-order marks; a missing line end
-/// at the end of a file is added. Names that begin with a dot are left out. Throws FileError for files that cannot be read, for empty
-/// files, and for a folder without files.
+/// The content of a file, or of all files below a folder, sorted by path, without byte-order marks and with a line end at the end of each.
+/// Names that begin with a dot are left out. Throws FileError for files that cannot be read or are empty, and for a folder without files.
 TextFiles read_text_files(fs::path const& path);
 
 /// How documents are separated: "none" (the text is one), "file", "line", "blank_line", or the text of a separating line.
 using Separator = std::string;
 
 /// The documents of a text, as views into it, without separators. Except with "none", the end of a file also ends a document. Empty
-/// documents are left out, except with "line", where an empty line is an empty document. Throws Error if the separator is the text of a
-/// line and no such line exists.
+/// documents are left out, except with "line". Throws Error if the separator is the text of a line and there is no such line.
 std::vector<std::string_view> documents_of(std::string_view text, std::vector<std::size_t> const& file_begins, Separator const& separator);
 
 }  // namespace heed

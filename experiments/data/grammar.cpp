@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -215,13 +217,9 @@ double Grammar::inside(std::span<std::int32_t const> sentence, bool count, doubl
   if (n == 0) return 0;
   auto const symbols = index(normal_.symbols);
   std::vector<double> span(symbols);  // the values of the span at hand
-  struct GrammarValue {
-    std::int32_t symbol;
-    double value;
-  };
   // Of the finished spans [from, to): the symbols with a value, and for lookups by symbol the dense values of one split point.
-  std::vector<std::vector<GrammarValue>> chart((n + 1) * (n + 1));
-  auto const at = [&](std::size_t from, std::size_t to) -> std::vector<GrammarValue>& { return chart[from * (n + 1) + to]; };
+  std::vector<std::vector<std::pair<std::int32_t, double>>> chart((n + 1) * (n + 1));
+  auto const at = [&](std::size_t from, std::size_t to) -> auto& { return chart[from * (n + 1) + to]; };
   std::vector<double> second(symbols);
   for (std::size_t length = 1; length <= n; ++length) {
     for (std::size_t from = 0; from + length <= n; ++from) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -42,8 +41,6 @@ struct HashedFile;
 /// the right is summed over, with equal shares of the weight.
 class Grammar {
  public:
-  static constexpr Index any_length = std::numeric_limits<Index>::max();
-
   /// Throws FileError "PATH:LINE:COLUMN: …" for an invalid grammar: unknown keys, nonterminals without rules, unreachable or
   /// non-terminating ones, a repeated alternative, a symbol that derives itself, infinite expected length.
   static Grammar read(std::string_view text, std::string const& path);
@@ -62,12 +59,11 @@ class Grammar {
     };
     std::vector<Agreement> agreements;
   };
-  /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1 for words without a value
-  /// or with several. Empty without `agreement`.
+  /// Per word, the value (by number) of `agreement`'s feature that it has as the first word of a `to` symbol; −1: none or several. Empty
+  /// without `agreement`.
   std::vector<Index> const& agreement_values() const { return agreement_values_; }
-  /// A sentence of at most `longest` words, by rejection sampling (see up_to() for the probability). Throws Error that begins with
-  /// data.longest if none of 10,000 sentences is so short.
-  Sentence sample(Stream const& stream, Index longest = any_length) const;
+  /// A sentence of at most `longest` words, by rejection. Throws Error that begins with data.longest if none of 10,000 is so short.
+  Sentence sample(Stream const& stream, Index longest) const;
 
   /// log P(sentence), the sum over all of its derivations (inside algorithm); −∞ if it is not in the language.
   double log_probability(std::span<std::int32_t const> sentence) const;

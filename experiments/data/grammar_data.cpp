@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/drawn.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/grammar.hpp"
 #include "experiments/data/ngram.hpp"
@@ -19,9 +19,12 @@ namespace {
 
 constexpr std::int32_t eos = 0;
 
-/// The first distance of agreement in each group of targets.
-constexpr std::array<std::size_t, 7> distances{1, 2, 3, 4, 5, 9, 17};
-Index range_of(std::size_t distance) { return std::ranges::upper_bound(distances, distance) - distances.begin() - 1; }
+/// The groups of targets by the distance of agreement: the first one of each, and what it is called.
+constexpr std::array<std::pair<std::size_t, char const*>, 7> distances{
+    {{1, "1"}, {2, "2"}, {3, "3"}, {4, "4"}, {5, "5-8"}, {9, "9-16"}, {17, "17+"}}};
+Index range_of(std::size_t distance) {
+  return std::ranges::upper_bound(distances, distance, {}, [](auto const& group) { return group.first; }) - distances.begin() - 1;
+}
 
 /// `data: {kind: grammar}`: sentences of a grammar, by default of configs/data/english.yaml.
 struct GrammarSettings : Settings {
@@ -60,13 +63,13 @@ class GrammarDataset : public DrawnDataset {
     HashedFile file;
     grammar_ = read_grammar(settings.path, context, file);
     facts_.tokenizer = facts_.source_tokenizer = sentence_tokenizer(grammar_.words());
-    up_to_ = grammar_.up_to(settings_.longest);
-    if (up_to_.probability < 0.01)
+    auto const up_to = grammar_.up_to(settings_.longest);
+    if (up_to.probability < 0.01)
       throw FileError(fmt::format("{}: only {:.2g} % of its sentences have at most {} words (data.longest); the shortest has {}", file.file,
-                                  100 * up_to_.probability, settings_.longest, grammar_.shortest()));
+                                  100 * up_to.probability, settings_.longest, grammar_.shortest()));
     for (Index i = 0; i < held_out(); ++i) {
       auto const sentence = drawn(held_out_draws(), i);
-      information_.push_back(information_.back() - sentence.log_probability + std::log(up_to_.probability));
+      information_.push_back(information_.back() - sentence.log_probability + std::log(up_to.probability));
       held_out_tokens_.push_back(held_out_tokens_.back() + static_cast<Index>(sentence.words.size()) + 1);
       // Sums of a few hundred logarithms agree to far better than this; a second derivation of equal weight would make a difference of 0.7.
       if (i < 2'000 && std::abs(grammar_.log_probability(sentence.words) - sentence.log_probability) > 1e-6) {
@@ -76,7 +79,7 @@ class GrammarDataset : public DrawnDataset {
       }
     }
     Index const words = facts_.tokenizer->vocabulary();
-    double const exact = information_per_token(held_out()), entropy = up_to_.entropy / (up_to_.expected_length + 1);
+    double const exact = information_per_token(held_out()), entropy = up_to.entropy / (up_to.expected_length + 1);
     facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
     facts_.groups = groups();
     facts_.files = {{"grammar", file}};
@@ -86,8 +89,8 @@ class GrammarDataset : public DrawnDataset {
                           {"nonterminals", grammar_.nonterminals()},
                           {"rules", grammar_.rules()},
                           {"longest", settings_.longest},
-                          {"share_of_sentences", up_to_.probability},
-                          {"tokens_per_sentence", up_to_.expected_length + 1},
+                          {"share_of_sentences", up_to.probability},
+                          {"tokens_per_sentence", up_to.expected_length + 1},
                           {"tokens", {{"validation", held_out_tokens_.back()}}},
                           {"entropy", entropy},
                           {"exact", exact}};
@@ -147,8 +150,7 @@ class GrammarDataset : public DrawnDataset {
     return batch;
   }
 
-  /// A sentence and its <eos> from position `at` of a row on, as far as there is room, where the row's padding begins from then on; returns
-  /// the position after them.
+  /// Writes a sentence and its <eos> from position `at` of a row on, as far as there is room; returns the position after them.
   Index put_sentence(Batch& batch, Index row, Index at, Grammar::Sentence const& sentence) const {
     Index const context = batch["inputs"].size(1), length = std::ssize(sentence.words);
     auto const from = [&](char const* part) {
@@ -170,15 +172,7 @@ class GrammarDataset : public DrawnDataset {
     auto const& values = grammar_.agreement_values();
     if (values.empty()) return {};
     TargetGroups result{{}, {-1}};  // <eos> has no value
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      auto const first = distances[i];
-      std::string name = fmt::format("agreement.distance{}", first);
-      if (i + 1 == distances.size())
-        name += "+";
-      else if (auto const last = distances[i + 1] - 1; last > first)
-        name += fmt::format("-{}", last);
-      result.names.push_back(std::move(name));
-    }
+    for (auto const& [first, name] : distances) result.names.push_back(fmt::format("agreement.distance{}", name));
     result.categories.insert(result.categories.end(), values.begin(), values.end());
     return result;
   }
@@ -197,17 +191,13 @@ class GrammarDataset : public DrawnDataset {
 
   Grammar grammar_;
   GrammarSettings settings_;
-  Grammar::UpTo up_to_;
   std::vector<double> information_{0};     // cumulative −log P of the held-out sentences, in nats
   std::vector<Index> held_out_tokens_{0};  // and their cumulative number of tokens
 };
 
-std::unique_ptr<Dataset> open_grammar(GrammarSettings const& settings, DataContext const& context) {
-  return std::make_unique<GrammarDataset>(settings, context);
-}
-
-Declared<DataKind> const grammar_data{
-    data_kind("grammar", "sentences of a probabilistic context-free grammar, whose entropy is known exactly", open_grammar)};
+Declared<DataKind> const grammar_data{data_kind("grammar",
+                                                "sentences of a probabilistic context-free grammar, whose entropy is known exactly",
+                                                open_as<GrammarSettings, GrammarDataset>)};
 
 }  // namespace
 

@@ -70,15 +70,15 @@ struct GrammarReader {
       refuse(location, fmt::format("{} has no closing bracket (write features without blanks: NP[number,class])", shown(text)));
     GrammarSymbol symbol{text.substr(0, bracket), {}};
     std::istringstream inside(text.substr(bracket + 1, text.size() - bracket - 2));
-    for (std::string argument; std::getline(inside, argument, ',');) symbol.arguments.push_back(argument);
-    if (symbol.arguments.empty()) refuse(location, fmt::format("{} has no features between its brackets", shown(text)));
-    for (auto const& argument : symbol.arguments) {
+    for (std::string argument; std::getline(inside, argument, ',');) {
+      symbol.arguments.push_back(argument);
       if (features.count(argument) || all_values.count(argument)) continue;
       std::vector<std::string> known(all_values.begin(), all_values.end());
       for (auto const& [name, values] : features) known.push_back(name);
       refuse(location,
              fmt::format("{} in {} is neither a feature nor a value of one{}", shown(argument), text, did_you_mean(argument, known)));
     }
+    if (symbol.arguments.empty()) refuse(location, fmt::format("{} has no features between its brackets", shown(text)));
     return symbol;
   }
 

@@ -17,7 +17,6 @@ class MaskedDataset : public View {
  public:
   MaskedDataset(std::unique_ptr<Dataset> data, std::uint64_t seed, MaskingSettings masking)
       : View(std::move(data)), masking_(std::move(masking)), seed_(seed) {
-    if (auto const& tokenizer = facts_.tokenizer) end_ = tokenizer->end();
     facts_.description["masked"] = {
         {"chosen", masking_.share}, {"mask", masking_.mask}, {"random", masking_.random}, {"token", plain().vocabulary()}};
     // Properties of next-token prediction do not apply to masked tokens.
@@ -49,6 +48,7 @@ class MaskedDataset : public View {
       else if (how < masking_.mask + masking_.random)
         shown[i] = static_cast<Index>(random);
     };
+    auto const sentence_end = facts_.tokenizer ? facts_.tokenizer->end() : std::nullopt;
     auto const length = static_cast<std::size_t>(inputs.size(1));
     PartSpec const& given = this->plain().signature()["inputs"];  // of whose tokens the added ones are never drawn
     auto const vocabulary = static_cast<std::uint64_t>(given.classes - std::ssize(given.added));
@@ -59,7 +59,7 @@ class MaskedDataset : public View {
       bool any = false;
       for (std::size_t position = 0; position < length; ++position) {
         std::size_t const i = row * length + position;
-        if (predicted[i] < 0 || shown[i] == end_) continue;
+        if (predicted[i] < 0 || shown[i] == sentence_end) continue;
         eligible.push_back(i);
         std::uint64_t const draw = 3 * position;
         if (draws.uniform(draw) >= masking_.share) continue;
@@ -78,7 +78,6 @@ class MaskedDataset : public View {
 
   MaskingSettings masking_;
   std::uint64_t seed_;
-  std::optional<Index> end_;  // of a sentence
 };
 
 Declared<ViewKind> const masked_view{

@@ -31,9 +31,8 @@ struct DataContext {
 /// The kinds of data that are synthetic tasks.
 Choice task_choice();
 
-/// Opens what a filled-in choice_of<DataKind>() describes; unless quiet, reports on standard error the files found only where an earlier
-/// run read them. Throws FileError for invalid data, Error that begins with the key for invalid settings, and for data without the split to
-/// be held out.
+/// Opens what a filled-in choice_of<DataKind>() describes; unless quiet, names on standard error the files found only where an earlier run
+/// read them. Throws FileError for invalid data, Error that begins with the key for invalid settings or if there is no such split.
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context);
 
 /// The splits that a kind of data may have.
@@ -49,6 +48,12 @@ struct DataKind {
   DataParts parts = DataParts::validation;
 };
 extern template void Registry<DataKind>::add(DataKind);  // compiled once
+
+/// How to open data that are made from their settings and the context.
+template <class S, class Data>
+std::unique_ptr<Dataset> open_as(S const& settings, DataContext const& context) {
+  return std::make_unique<Data>(settings, context);
+}
 
 /// `Declared<DataKind> const text_data{data_kind("text", "…", open_text)};`
 template <class S>

@@ -22,9 +22,9 @@ std::size_t longer_length(SequencePair const& pair) { return std::max(pair.sourc
 
 /// From the longest pairs on, so that what is left over for a small batch are short ones.
 std::vector<std::size_t> pairs_of_batches(std::span<SequencePair const> pairs, std::size_t tokens) {
-  std::vector<std::size_t> lengths, cuts;
-  for (auto const& pair : pairs) lengths.push_back(longer_length(pair));
+  auto lengths = mapped(pairs, longer_length);
   std::ranges::sort(lengths);
+  std::vector<std::size_t> cuts;
   for (std::size_t end = lengths.size(); end > 0;) {
     cuts.push_back(end);
     end -= std::min(end, tokens / lengths[end - 1]);
@@ -50,10 +50,10 @@ std::pair<std::string, double> chance(std::vector<std::string> const& words) {
   return {"chance", std::log(static_cast<double>(words.size() + 1))};
 }
 
-Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target) {
-  return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source},
-          {.name = "inputs", .classes = target, .longest = longest_target},
-          {.name = "targets", .classes = target, .longest = longest_target}};
+Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target, PairTokens most) {
+  return {{.name = "source", .classes = source, .vocabulary = joint ? "" : "source", .longest = longest_source, .max_tokens = most.source},
+          {.name = "inputs", .classes = target, .longest = longest_target, .max_tokens = most.target},
+          {.name = "targets", .classes = target, .longest = longest_target, .max_tokens = most.target}};
 }
 
 Batch batch_of(std::span<SequencePair const* const> pairs) {
@@ -137,13 +137,12 @@ std::vector<SequencePair const*> PairBatches::rows(Index index, Index batch) con
 
 PairTokens PairBatches::max_tokens() const {
   std::map<std::size_t, PairTokens> longest;  // of the pairs whose longer side has so many tokens
-  std::vector<std::size_t> lengths;
   for (auto const& pair : pairs_) {
-    lengths.push_back(longer_length(pair));
-    auto& largest = longest[lengths.back()];
+    auto& largest = longest[longer_length(pair)];
     largest.source = std::max<Index>(largest.source, std::ssize(pair.source) + 1);
     largest.target = std::max<Index>(largest.target, std::ssize(pair.target) + 1);
   }
+  auto lengths = mapped(pairs_, longer_length);
   std::ranges::sort(lengths);
   PairTokens largest;
   for (std::size_t batch = 0; batch + 1 < cuts_.size(); ++batch) {

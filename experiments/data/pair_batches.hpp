@@ -27,17 +27,17 @@ std::string sentence_of(Tokenizer const& words, std::vector<std::int32_t> const&
 /// {"chance", …}: the loss of guessing among all words and <eos>.
 std::pair<std::string, double> chance(std::vector<std::string> const& words);
 
-/// The signature of batch_of() for these vocabulary sizes and sequences of at most this length (marks included); `joint`: one vocabulary.
-Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target);
-
-/// A batch for encoder–decoders: source + <eos>, inputs = <bos> + target, targets = target + <eos> (padded with −1). Sequences are padded
-/// with <pad> to the longest; source_lengths and lengths count each with its mark.
-Batch batch_of(std::span<SequencePair const* const> pairs);
-
 /// The largest size of any batch, padding included: number of sequences times the longest, for each side.
 struct PairTokens {
   Index source = 0, target = 0;
 };
+
+/// The signature of batch_of() for these vocabulary sizes and sequences of at most this length (marks included); `joint`: one vocabulary.
+Signature pair_signature(Index source, Index target, bool joint, Index longest_source, Index longest_target, PairTokens most = {});
+
+/// A batch for encoder–decoders: source + <eos>, inputs = <bos> + target, targets = target + <eos> (padded with −1). Sequences are padded
+/// with <pad> to the longest; source_lengths and lengths count each with its mark.
+Batch batch_of(std::span<SequencePair const* const> pairs);
 
 /// Batches of pairs for training. An epoch has every pair once, in an order drawn from Stream(seed, "data").child(epoch). A batch's
 /// sequences have similar lengths, to limit padding, and batches come in random order.

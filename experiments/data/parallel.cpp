@@ -112,8 +112,7 @@ std::vector<std::string> read_lines(fs::path const& path, HashedFile& file) {
   return lines;
 }
 
-/// A byte-order mark is skipped. Throws FileError naming file and line if a file is missing, a line is empty, not UTF-8 or contains a
-/// mark's name, or the files have different numbers of lines.
+/// Throws FileError naming file and line for a line that is empty, not UTF-8, contains a mark's name, or is missing in the other file.
 ParallelText read_texts(fs::path const& source, fs::path const& target) {
   ParallelText text;
   auto a = read_lines(source, text.source), b = read_lines(target, text.target);
@@ -173,10 +172,15 @@ class ParallelDataset : public Dataset {
         longest_source = std::max<Index>(longest_source, std::ssize(text->pairs.back().source) + 1);
         longest_target = std::max<Index>(longest_target, std::ssize(text->pairs.back().target) + 1);
       }
-    facts_.signature =
-        pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint, longest_source, longest_target);
+    auto const tokens = settings.tokens.value_or(0);
+    if (tokens > 0)
+      refuse_longer(train_, tokens,
+                    "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
+                    "data.longest: {}");
+    batches_.emplace(train_.pairs, settings.pool, tokens, context.seed);
+    facts_.signature = pair_signature(facts_.source_tokenizer->vocabulary(), facts_.tokenizer->vocabulary(), joint, longest_source,
+                                      longest_target, batches_->max_tokens());
     held_out_ = std::move(tests ? test : validation);
-    cut_batches(context.seed);
     state(tests ? validation : test, all - train_.lines.size());
   }
 
@@ -206,20 +210,6 @@ class ParallelDataset : public Dataset {
   }
 
  private:
-  void cut_batches(std::uint64_t seed) {
-    auto const tokens = settings_.tokens.value_or(0);
-    if (tokens > 0)
-      refuse_longer(train_, tokens,
-                    "{} words and <eos> are more than a batch of data.tokens: {}; make it {} or more, or leave such lines out by "
-                    "data.longest: {}");
-    batches_.emplace(train_.pairs, settings_.pool, tokens, seed);
-    auto const most = batches_->max_tokens();
-    for (auto given : std::vector(signature().parts())) {
-      given.max_tokens = given.name == "source" ? most.source : most.target;
-      facts_.signature.set(given);
-    }
-  }
-
   /// `beside`: the text of the split that is not held out; `left_out`: training pairs that were.
   void state(ParallelText const& beside, std::size_t left_out) {
     auto& about = facts_.description;
@@ -252,12 +242,8 @@ class ParallelDataset : public Dataset {
   std::optional<PairBatches> batches_;
 };
 
-std::unique_ptr<Dataset> open_parallel(ParallelSettings const& settings, DataContext const& context) {
-  return std::make_unique<ParallelDataset>(settings, context);
-}
-
 Declared<DataKind> const parallel_data{data_kind("parallel", "sentences and their translations in two parallel files, tokenized into words",
-                                                 open_parallel, DataParts::validation_and_test)};
+                                                 open_as<ParallelSettings, ParallelDataset>, DataParts::validation_and_test)};
 
 }  // namespace
 }  // namespace heed

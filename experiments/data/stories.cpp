@@ -79,8 +79,7 @@ struct Stories : TextDataset {
   Stories(TextFiles const& text, StoriesSettings const& settings, DataContext const& context, TextFiles const& held_out, ReadFiles read)
       : TextDataset(text, "stories", settings, context, held_out, "stories, held out") {
     for (char const* const in_no_file : {"text", "held_out"}) facts_.files.erase(in_no_file);
-    read.merge(facts_.files);
-    facts_.files = std::move(read);
+    facts_.files.merge(read);
   }
 };
 

@@ -1,8 +1,6 @@
 #include "experiments/data/text.hpp"
 
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <tuple>
 
 #include <fcntl.h>
@@ -62,24 +60,16 @@ Declared<DataKind> const text_data{data_kind("text",
                                              "a text file, or a folder of them, tokenized into characters, bytes, words or byte pairs",
                                              open_text, DataParts::validation_and_test)};
 
-/// The beginning of a file.
-struct Header {
-  std::array<char, 8> format{'h', 'e', 'e', 'd', 't', 'o', 'k', '2'};
-  std::uint64_t count = 0;
-  std::array<char, 64> sha256{};  ///< of the key and the tokens that follow
-  bool operator==(Header const&) const = default;
+constexpr std::size_t header_size = 8 + sizeof(std::uint64_t) + 64;
 
-  static Header of(std::string const& key, std::span<std::int32_t const> tokens) {
-    Header header;
-    header.count = tokens.size();
-    Sha256 content;
-    content.update(std::as_bytes(std::span(key)));
-    content.update(std::as_bytes(tokens));
-    auto const hash = content.hex();
-    std::memcpy(header.sha256.data(), hash.data(), header.sha256.size());
-    return header;
-  }
-};
+/// The beginning of a file: its format, the number of tokens, and the SHA-256 of the key and the tokens that follow.
+std::string header_of(std::string const& key, std::span<std::int32_t const> tokens) {
+  Sha256 content;
+  content.update(std::as_bytes(std::span(key)));
+  content.update(std::as_bytes(tokens));
+  std::uint64_t const count = tokens.size();
+  return "heedtok2" + std::string(reinterpret_cast<char const*>(&count), sizeof count) + content.hex();
+}
 
 /// A whole file's content, as long as somebody holds it; null if it cannot be mapped.
 std::shared_ptr<void const> mapped_file(fs::path const& path, std::size_t& size) {
@@ -94,44 +84,36 @@ std::shared_ptr<void const> mapped_file(fs::path const& path, std::size_t& size)
   return {begin, [size](void const* first) { ::munmap(const_cast<void*>(first), size); }};
 }
 
-}  // namespace
-
-EncodedText::EncodedText(std::vector<std::int32_t> tokens) {
+EncodedText in_memory(std::vector<std::int32_t> tokens) {
   auto const kept = std::make_shared<std::vector<std::int32_t> const>(std::move(tokens));
-  owner_ = kept;
-  tokens_ = *kept;
+  return {kept, *kept};
 }
+
+}  // namespace
 
 std::optional<EncodedText> EncodedText::read(fs::path const& path, std::string const& key) {
   std::size_t size = 0;
   auto const content = mapped_file(path, size);
-  Header header;
-  if (!content || size < sizeof header || (size - sizeof header) % sizeof(std::int32_t) != 0) return std::nullopt;
-  std::memcpy(&header, content.get(), sizeof header);
-  EncodedText text;
-  text.owner_ = content;
-  text.tokens_ = {reinterpret_cast<std::int32_t const*>(static_cast<std::byte const*>(content.get()) + sizeof header),
-                  (size - sizeof header) / sizeof(std::int32_t)};
-  return header == Header::of(key, text.tokens_) ? std::optional(text) : std::nullopt;
-}
-
-void EncodedText::write(fs::path const& path, std::string const& key) const {
-  auto const header = Header::of(key, tokens_);
-  AtomicFile file(path);
-  file.write(std::as_bytes(std::span(&header, 1)));
-  file.write(std::as_bytes(tokens_));
-  file.commit();
+  if (!content || size < header_size || (size - header_size) % sizeof(std::int32_t) != 0) return std::nullopt;
+  auto const* const begin = static_cast<char const*>(content.get());
+  EncodedText const text{content,
+                         {reinterpret_cast<std::int32_t const*>(begin + header_size), (size - header_size) / sizeof(std::int32_t)}};
+  return std::string_view(begin, header_size) == header_of(key, text.tokens) ? std::optional(text) : std::nullopt;
 }
 
 EncodedText kept_tokens(std::string const& key, std::function<std::vector<std::int32_t>()> const& encode) {
   auto const cache = cache_folder();
   auto const path = cache / "tokens" / key;
   if (auto kept = cache.empty() ? std::nullopt : EncodedText::read(path, key)) return *kept;
-  EncodedText text(encode());
+  auto const text = in_memory(encode());
+  if (cache.empty()) return text;
   std::error_code ignored;
   fs::create_directories(path.parent_path(), ignored);
   try {
-    if (!cache.empty()) text.write(path, key);
+    AtomicFile file(path);
+    file.write(header_of(key, text.tokens));
+    file.write(std::as_bytes(text.tokens));
+    file.commit();
   } catch (Error const&) {  // a full disk, a folder of somebody else: the tokens are there all the same
   }
   return text;
@@ -183,11 +165,12 @@ TextDataset::TextDataset(TextFiles const& text, std::string origin, TextSettings
   Index const words = facts_.tokenizer->vocabulary();
   facts_.signature = {{.name = "inputs", .classes = words}, {.name = "next", .classes = words}};
   train_ = about_file(origin_, [&] { return encoded(train); });
-  facts_.description = {{"file", origin_}, {"sha256", content.hex()}, {"vocabulary", words}, {"tokens", {{"training", train_.size()}}}};
+  facts_.description = {
+      {"file", origin_}, {"sha256", content.hex()}, {"vocabulary", words}, {"tokens", {{"training", train_.tokens.size()}}}};
   about_file(origin_, [&] { hold_out(rest, "validation"); });
-  if (train_.size() < 2 || held_out_.size() == 1 || (settings.validation > 0 && held_out_.empty()))
-    throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.size(),
-                                held_out_.size()));
+  if (train_.tokens.size() < 2 || held_out_.tokens.size() == 1 || (settings.validation > 0 && held_out_.tokens.empty()))
+    throw FileError(fmt::format("{}: too short: {} tokens for training and {} for validation (each needs 2)", origin_, train_.tokens.size(),
+                                held_out_.tokens.size()));
 }
 
 TextDataset::TextPart TextDataset::part_of(TextFiles const& files) const {
@@ -227,7 +210,7 @@ std::vector<std::int32_t> encode_documents(std::vector<std::string_view> const& 
 EncodedText TextDataset::encoded(TextPart const& part) const {
   constexpr std::size_t worth_keeping = 8 << 20;  // bytes that take byte pairs a tenth of a second, and need 10 MB for each process
   if (!facts_.tokenizer->slow() || part.text.size() < worth_keeping)
-    return EncodedText(encode_documents(part.documents, *facts_.tokenizer, separator_));
+    return in_memory(encode_documents(part.documents, *facts_.tokenizer, separator_));
   Sha256 key;
   auto const add = [&](std::string_view text) { key.update(std::as_bytes(std::span(text))); };
   add(facts_.tokenizer->json());
@@ -238,11 +221,11 @@ EncodedText TextDataset::encoded(TextPart const& part) const {
 
 void TextDataset::hold_out(TextPart const& part, char const* split) {
   held_out_ = encoded(part);
-  facts_.held_out_units = units_of(part.text, held_out_.size(), *facts_.tokenizer);
+  facts_.held_out_units = units_of(part.text, held_out_.tokens.size(), *facts_.tokenizer);
   auto& tokens = facts_.description["tokens"];
-  tokens = {{"training", tokens["training"]}, {split, held_out_.size()}};
+  tokens = {{"training", tokens["training"]}, {split, held_out_.tokens.size()}};
   facts_.ngrams = std::async(std::launch::deferred, [train = train_, held_out = held_out_, words = vocabulary()] {
-    return held_out.empty() ? std::vector<double>() : witten_bell(train.tokens(), held_out.tokens(), words);
+    return held_out.tokens.empty() ? std::vector<double>() : witten_bell(train.tokens, held_out.tokens, words);
   });
 }
 
@@ -255,13 +238,14 @@ double words_in(std::string_view text) { return static_cast<double>(std::ssize(w
 
 void TextDataset::test_on(TextFiles const& text, std::string const& origin) {
   about_file(origin, [&] { hold_out(part_of(text), "test"); });
-  if (held_out_.size() < 2) throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.size()));
+  if (held_out_.tokens.size() < 2)
+    throw FileError(fmt::format("{}: too short to test on: {} tokens (it needs 2)", origin, held_out_.tokens.size()));
   facts_.files["test"] = {origin, sha256(text.content)};
   facts_.description["test"] = {{"file", origin}, {"sha256", facts_.files["test"].sha256}};
 }
 
 Batch TextDataset::training(Index index, Index batch, Index context) const {
-  auto const tokens = static_cast<Index>(train_.size());
+  auto const tokens = static_cast<Index>(train_.tokens.size());
   if (tokens <= context)
     throw FileError(
         fmt::format("{}: its {} training tokens are too few for a context of {} (which needs {})", origin_, tokens, context, context + 1));
@@ -270,7 +254,7 @@ Batch TextDataset::training(Index index, Index batch, Index context) const {
   Stream const offsets(seed_, "data");
   for (Index row = 0; row < batch; ++row) {
     auto const offset = offsets.below(static_cast<std::uint64_t>(index * batch + row), static_cast<std::uint64_t>(tokens - context));
-    auto const first = train_.begin() + static_cast<std::ptrdiff_t>(offset);
+    auto const first = train_.tokens.begin() + static_cast<std::ptrdiff_t>(offset);
     input = std::copy_n(first, context, input);
     following = std::copy_n(first + 1, context, following);
   }
@@ -278,7 +262,7 @@ Batch TextDataset::training(Index index, Index batch, Index context) const {
 }
 
 Index TextDataset::windows(Index context) const {
-  auto const predictions = std::max<Index>(static_cast<Index>(held_out_.size()) - 1, 0);
+  auto const predictions = std::max<Index>(static_cast<Index>(held_out_.tokens.size()) - 1, 0);
   return (predictions + context - 1) / context;
 }
 
@@ -287,8 +271,8 @@ Index TextDataset::validation_batches(Index batch, Index context) const { return
 Batch TextDataset::validation(Index index, Index batch, Index context) const {
   auto const [first, rows] = rows_of_batch("validation", index, batch, windows(context));
   Tensor inputs = Tensor::full({rows, context}, 0, DType::int64), next = Tensor::full({rows, context}, -1, DType::int64);
-  auto const begin = held_out_.begin() + first * context;  // the rows follow each other, so all are one stretch
-  auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.end() - begin - 1);
+  auto const begin = held_out_.tokens.begin() + first * context;  // the rows follow each other, so all are one stretch
+  auto const predictions = std::min<std::ptrdiff_t>(rows * context, held_out_.tokens.end() - begin - 1);
   std::copy_n(begin, predictions, inputs.mutable_data<std::int64_t>().begin());
   std::copy_n(begin + 1, predictions, next.mutable_data<std::int64_t>().begin());
   Batch result{{"inputs", inputs}, {"next", next}};

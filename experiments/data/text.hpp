@@ -18,29 +18,17 @@
 namespace heed {
 
 /// The tokens of a text, in memory or in a mapped file. Copies share them.
-class EncodedText {
- public:
-  EncodedText() = default;
-  explicit EncodedText(std::vector<std::int32_t> tokens);
+struct EncodedText {
+  std::shared_ptr<void const> owner;
+  std::span<std::int32_t const> tokens;
 
-  std::span<std::int32_t const> tokens() const { return tokens_; }
-  std::size_t size() const { return tokens_.size(); }
-  bool empty() const { return tokens_.empty(); }
-  auto begin() const { return tokens_.begin(); }
-  auto end() const { return tokens_.end(); }
-
-  /// A file from write() with this key, mapped; nothing if it is missing, damaged or another key's. The file must never be changed in place
-  /// (a mapping past its end would kill the process): write() replaces it by rename.
+  /// A file of kept_tokens() with this key, mapped; nothing if it is missing, damaged or another key's. The file must never be changed in
+  /// place (a mapping past its end would kill the process): it is replaced by rename.
   static std::optional<EncodedText> read(std::filesystem::path const& path, std::string const& key);
-  /// Writes the tokens after a header with their number and the SHA-256 of the key and them. Throws Error if the file cannot be written.
-  void write(std::filesystem::path const& path, std::string const& key) const;
-
- private:
-  std::shared_ptr<void const> owner_;
-  std::span<std::int32_t const> tokens_;
 };
 
-/// The tokens from `encode`, cached as tokens/KEY in the cache folder; computed each time if they cannot be cached.
+/// The tokens from `encode`, cached as tokens/KEY in the cache folder: behind a header with their number and the SHA-256 of the key and
+/// them. Computed each time if they cannot be cached.
 EncodedText kept_tokens(std::string const& key, std::function<std::vector<std::int32_t>()> const& encode);
 
 /// `data: {kind: text, path: tinyshakespeare/input.txt, tokenizer: char, validation: 0.1}`
@@ -60,20 +48,17 @@ struct TextSettings : Settings {
 /// each document. Files are "text", a separate "held_out", "test" after test_on(), and the tokenizer's.
 class TextDataset : public Dataset {
  public:
-  /// `origin` names the text in messages. `held_out` is a separate validation text, `held_out_origin`; otherwise a part of `text` is split
-  /// off. Byte-order marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short to be split, Error
-  /// that begins with the key for a separator without a token.
+  /// `origin` names the text in messages. `held_out` is a separate validation text; otherwise a part of `text` is split off. Byte-order
+  /// marks are skipped. Throws FileError for text that the tokenizer cannot read or that is too short, Error for a separator without token.
   TextDataset(TextFiles const& text, std::string origin, TextSettings const& settings, DataContext const& context,
               std::optional<TextFiles> const& held_out = {}, std::string const& held_out_origin = "");
-  /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that the other texts
-  /// lack.
+  /// Uses this text for validation batches from now on. Throws FileError that begins with `origin` for characters that are not known.
   void test_on(TextFiles const& text, std::string const& origin);
 
   /// Row r is the window of `context` tokens at Stream(seed, "data").below(index · batch + r, N − context).
   Batch training(Index index, Index batch, Index context) const override;
   Index validation_batches(Index batch, Index context) const override;
-  /// Windows at 0, context, 2·context, …: every validation token but the first is predicted once. The last window is padded with inputs 0
-  /// and next −1; the last batch may have fewer rows.
+  /// Windows at 0, context, …: every validation token but the first is predicted once. The last one is padded with inputs 0 and next −1.
   Batch validation(Index index, Index batch, Index context) const override;
 
  private:
@@ -85,8 +70,7 @@ class TextDataset : public Dataset {
   TextPart part_of(TextFiles const& files) const;
   std::pair<TextPart, TextPart> split(TextPart const& whole, bool cuts_characters, double fraction) const;
   EncodedText encoded(TextPart const& part) const;
-  /// Takes a text for validation, and says what is known of it: its units, and the losses of n-gram models (see witten_bell) of orders 1 …
-  /// 6 counted on the training split.
+  /// Takes a text for validation, and notes its units and the losses of n-gram models (witten_bell) counted on the training split.
   void hold_out(TextPart const& part, char const* split);
   Index windows(Index context) const;
 

@@ -138,7 +138,7 @@ TEST_SUITE("documents") {
     int made = 0;
     auto const tokens = [&](std::string const& key, std::vector<std::int32_t> const& made_of = {5, 0, -1, 1 << 30}) {
       auto const text = kept_tokens(key, [&] { return ++made, made_of; });
-      return std::vector<std::int32_t>(text.begin(), text.end()) == made_of;
+      return std::vector<std::int32_t>(text.tokens.begin(), text.tokens.end()) == made_of;
     };
     CHECK(tokens("a"));
     CHECK(tokens("a"));

@@ -17,7 +17,7 @@ TEST_SUITE("group_words") {
   TEST_CASE("the groups are groups, of these sizes") {
     for (auto const& [name, size] : std::map<std::string, std::size_t>{{"Z2", 2}, {"Z60", 60}, {"S3", 6}, {"S5", 120}, {"A5", 60}}) {
       CAPTURE(name);
-      auto const& group = finite_group(name);
+      auto const& group = finite_groups().at(name);
       REQUIRE(group.size() == size);
       bool commutes = true;
       for (std::size_t g = 0; g < size; ++g) {
@@ -34,13 +34,13 @@ TEST_SUITE("group_words") {
         CHECK(group.product(group.product(a, b), c) == group.product(a, group.product(b, c)));
       }
     }
-    CHECK(std::ranges::all_of(finite_group("A5").elements, is_even));
+    CHECK(std::ranges::all_of(finite_groups().at("A5").elements, is_even));
   }
 
   TEST_CASE("targets are products, in training sequences of some lengths, in held-out ones of all") {
     for (std::string const name : {"parity", "group_words"}) {
       auto const data = test::task(name, {{"shortest", 5}});
-      auto const& group = finite_group(name == "parity" ? "Z2" : "S3");
+      auto const& group = finite_groups().at(name == "parity" ? "Z2" : "S3");
       std::set<std::size_t> lengths;
       for (bool const held_out : {false, true})
         for (auto const& [inputs, targets] : test::rows_of(held_out ? data->validation(0, 100, 9) : data->training(0, 100, 9))) {

@@ -146,7 +146,7 @@ TEST_CASE_FIXTURE(InFolder, "a program of one's own has the score of nn/README.m
 }
 
 TEST_CASE("the task of experiments/data.md is the one that stands in its file") {
-  CHECK(get("experiments/data/tasks/reverse.cpp").find(block("cpp", 0, "experiments/data.md")) != std::string::npos);
+  CHECK(get("experiments/data/tasks/sequences.cpp").find(block("cpp", 0, "experiments/data.md")) != std::string::npos);
 }
 
 TEST_SUITE_END();

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/drawn.hpp"
 #include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/data/tasks/task.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"

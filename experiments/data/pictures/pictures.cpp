@@ -4,7 +4,6 @@
 
 #include "autograd/error.hpp"
 #include "autograd/parallel.hpp"
-#include "experiments/data/drawn.hpp"
 #include "experiments/data/pair_batches.hpp"
 #include "experiments/data/pictures/picture_task.hpp"
 #include "experiments/data/tasks/task.hpp"

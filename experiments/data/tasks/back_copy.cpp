@@ -1,12 +1,11 @@
-// A bigram language with triggers, behind which the token before the trigger stands again (Guo et al. 2024, "Active-dormant attention
-// heads"). Trigger t:
+// A bigram language with triggers, behind which the token before stands again (Guo et al. 2024, "Active-dormant attention heads"):
 //
 //     inputs    s b a t a c b t b
 //     targets   b a t a c b t b …
 //
-// After other tokens the next one is drawn from a table of transitions, which the data have in common; s begins every sequence. Where
-// nothing is to be copied, a head has nothing to do. Tokens: 1 is s, 2 … triggers + 1 the triggers, the others follow. Beside the loss
-// the best one possible ("exact").
+// After tokens other than the trigger t the next one is drawn from a table of transitions, the same in all data; s begins every sequence.
+// Where nothing is to be copied, a head has nothing to do. Tokens: 1 is s, 2 … triggers + 1 the triggers, the others follow. Beside the
+// loss the best one possible ("exact").
 
 #include <cmath>
 

@@ -1,12 +1,10 @@
-// Write, read, ignore: a read says the bit that was written last (Liu et al. 2023, "Exposing attention glitches with flip-flop language
-// modeling").
+// A read says the bit that was written last (Liu et al. 2023, "Exposing attention glitches with flip-flop language modeling").
 //
 //     inputs    w 1 i 0 i 1 r 1 w 0 r 0
 //     targets   · · · · · · 1 · · · 0 ·
 //
-// The first instruction is a write, others are ignored with the probability `ignore` and write or read with half of the rest each, the last
-// reads. Held-out sequences may have another probability: .98 is the paper's sparse test, .1 its dense one. Tokens: 1 w, 2 r, 3 i, 4 and 5
-// the bits.
+// The first instruction writes, the last reads, others are ignored with the probability `ignore` and write or read with half of the rest
+// each. Held-out sequences may have another: .98 is the paper's sparse test, .1 its dense one. Tokens: 1 w, 2 r, 3 i, 4 and 5 the bits.
 
 #include "experiments/data/tasks/task.hpp"
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,6 @@ struct FiniteGroup {
 };
 
 /// Z2, Z60 (rotations), S3, S5 (all permutations), A5 (the even ones of S5).
-std::vector<std::string> group_names();
-/// Throws std::out_of_range for other names.
-FiniteGroup const& finite_group(std::string const& name);
+std::map<std::string, FiniteGroup> const& finite_groups();
 
 }  // namespace heed

@@ -53,34 +53,27 @@ Permutation turn(std::size_t points) {
   return next;
 }
 
-std::map<std::string, FiniteGroup> const& groups() {
-  static std::map<std::string, FiniteGroup> const all{{"Z2", generated_by({turn(2)})},
-                                                      {"Z60", generated_by({turn(60)})},
-                                                      {"S3", generated_by({{1, 0, 2}, turn(3)})},
-                                                      {"S5", generated_by({{1, 0, 2, 3, 4}, turn(5)})},
-                                                      {"A5", generated_by({{1, 2, 0, 3, 4}, turn(5)})}};
-  return all;
-}
-
 struct GroupWords : Task {
   std::string group = "S3";
   std::optional<Index> shortest;
 
   std::vector<Field> keys() override {
-    return {field(&group, "group", "Z2 (parity), Z60, S3, A5 (60 elements), S5 (120)").one_of(group_names()), shortest_length()};
+    return {field(&group, "group", "Z2 (parity), Z60, S3, A5 (60 elements), S5 (120)")
+                .one_of(mapped(finite_groups(), &std::pair<std::string const, FiniteGroup>::first)),
+            shortest_length()};
   }
   Field shortest_length() {
     return field(&shortest, "shortest", "training lengths are uniform between this and model.context (default: all have the context's)")
         .in(1, 1e6);
   }
 
-  Index elements() const { return static_cast<Index>(finite_group(group).size()); }
+  Index elements() const { return static_cast<Index>(finite_groups().at(group).size()); }
   TaskSizes sizes() const override { return {.tokens = 1 + elements(), .shortest_context = shortest.value_or(1), .answers = elements()}; }
 
   void write(TaskRow const& row, Stream const& draws) const override {
     Index const context = std::ssize(row.inputs), min_length = row.held_out ? context : shortest.value_or(context);
     auto const size = static_cast<std::size_t>(min_length + draw_number(draws.child("length"), 0, context - min_length + 1));
-    FiniteGroup const& chosen = finite_group(group);
+    FiniteGroup const& chosen = finite_groups().at(group);
     std::size_t product = 0;
     for (std::size_t i = 0; i < size; ++i) {
       auto const next = static_cast<std::size_t>(draw_number(draws.child("elements"), i, elements()));
@@ -101,8 +94,13 @@ Declared<DataKind> const parity_data{task_kind<Parity>("parity", "random bits: p
 
 }  // namespace
 
-std::vector<std::string> group_names() { return mapped(groups(), &std::pair<std::string const, FiniteGroup>::first); }
-
-FiniteGroup const& finite_group(std::string const& name) { return groups().at(name); }
+std::map<std::string, FiniteGroup> const& finite_groups() {
+  static std::map<std::string, FiniteGroup> const all{{"Z2", generated_by({turn(2)})},
+                                                      {"Z60", generated_by({turn(60)})},
+                                                      {"S3", generated_by({{1, 0, 2}, turn(3)})},
+                                                      {"S5", generated_by({{1, 0, 2, 3, 4}, turn(5)})},
+                                                      {"A5", generated_by({{1, 2, 0, 3, 4}, turn(5)})}};
+  return all;
+}
 
 }  // namespace heed

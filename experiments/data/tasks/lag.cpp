@@ -3,8 +3,7 @@
 //     inputs    c a b b d a c
 //     targets   · · · c a b b
 //
-// A dependency at a fixed distance and nothing else: attention needs one step, a recurrent state has to store `lag` tokens (Hochreiter &
-// Schmidhuber 1997).
+// A dependency at a fixed distance: attention needs one step, a recurrent state has to store `lag` tokens (Hochreiter & Schmidhuber 1997).
 
 #include "experiments/data/tasks/task.hpp"
 

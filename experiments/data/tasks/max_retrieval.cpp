@@ -4,8 +4,7 @@
 //     inputs    b3 a7 c1 b9 a2 ?
 //     targets   ·  ·  ·  ·  ·  b
 //
-// The highest priority occurs once; the more items, the sharper must the attention be. Tokens: 1 … classes answer, then the items, the
-// question last.
+// The highest priority occurs once; the more items, the sharper must attention be. Tokens: 1 … classes answer, then items, the question.
 
 #include "experiments/data/tasks/task.hpp"
 

@@ -3,8 +3,8 @@
 //     inputs    3 5 =
 //     targets   · · 1
 //
-// The seed splits the table once; training goes through its part in an order of its own each epoch, so that train.batch of its size is the
-// full batch. validation: rows that are held out at most.
+// The seed splits the table once; training goes through its part in a new order each epoch, so that train.batch of its size is the full
+// batch. validation: rows that are held out at most.
 
 #include <algorithm>
 

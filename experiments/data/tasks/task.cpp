@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
-#include "experiments/data/drawn.hpp"
 #include "nn/model.hpp"
 
 namespace heed {

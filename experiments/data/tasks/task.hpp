@@ -43,9 +43,8 @@ struct Task : Settings {
   std::vector<Field> fields() final;
 };
 
-/// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. A reference is the loss of
-/// guessing, ln answers; others are the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need
-/// more).
+/// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. References are the loss of
+/// guessing, ln answers, and the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need more).
 std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, std::string const& name, std::uint64_t seed);
 
 template <class T>
