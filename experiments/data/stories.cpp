@@ -20,10 +20,7 @@ namespace heed {
 namespace {
 
 /// A task of labelled examples, with the defaults of its keys; null: it is another kind of data.
-std::shared_ptr<ExampleTask> example_task(Choice::Option const& option) {
-  auto const examples = std::dynamic_pointer_cast<ExamplesSettings>(option.make());
-  return examples ? std::dynamic_pointer_cast<ExampleTask>(examples->source) : nullptr;
-}
+std::shared_ptr<ExampleTask> example_task(Choice::Option const& option) { return std::dynamic_pointer_cast<ExampleTask>(option.make()); }
 
 std::vector<std::string> example_task_names() {
   std::vector<std::string> names;
