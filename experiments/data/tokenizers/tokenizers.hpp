@@ -67,7 +67,6 @@ class BytePairs : public Tokenizer {
  public:
   struct Merge {
     std::int32_t left = 0, right = 0;
-    bool operator==(Merge const&) const = default;
     std::uint64_t key() const { return static_cast<std::uint64_t>(left) << 32 | static_cast<std::uint32_t>(right); }
   };
   /// The location where a merge was written, by its number: "merges.txt:3".
