@@ -75,15 +75,13 @@ std::unique_ptr<Dataset> open_examples(ExampleSource& source, DataContext const&
 /// A source as a kind of data: `Declared<DataKind> const topic_data{examples_kind<Topic>("topic", "…")};`.
 template <class Source>
 DataKind examples_kind(std::string name, std::string help, DataParts parts = DataParts::validation) {
-  return {std::move(name),
-          std::move(help),
-          [] { return std::make_shared<Source>(); },
-          [](Settings const& settings, DataContext const& context) {
-            auto source = dynamic_cast<Source const&>(settings);
-            return open_examples(source, context);
-          },
-          false,
-          parts};
+  return data_kind<Source>(
+      std::move(name), std::move(help),
+      [](Source const& settings, DataContext const& context) {
+        Source source = settings;
+        return open_examples(source, context);
+      },
+      parts);
 }
 
 }  // namespace heed
