@@ -9,7 +9,7 @@
 #include "experiments/config/yaml.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/progress.hpp"
 #include "nn/files/atomic_file.hpp"

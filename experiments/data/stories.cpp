@@ -23,8 +23,7 @@ namespace {
 std::vector<std::shared_ptr<ExampleTask>> example_tasks() {
   std::vector<std::shared_ptr<ExampleTask>> tasks;
   for (auto const& option : choice_of<DataKind>().options)
-    if (auto const examples = std::dynamic_pointer_cast<ExamplesSettings>(option.make()))
-      if (auto const task = std::dynamic_pointer_cast<ExampleTask>(examples->source)) tasks.push_back(task);
+    if (auto const task = std::dynamic_pointer_cast<ExampleTask>(option.make())) tasks.push_back(task);
   return tasks;
 }
 

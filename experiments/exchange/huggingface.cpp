@@ -13,7 +13,7 @@
 #include "autograd/error.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -101,18 +101,6 @@ NamedTensors read_tensors(SafetensorsFile const& file, Gpt2Config const& config)
   return result;
 }
 
-/// The settings of transformers' GPT2Tokenizer, which adds an end-of-text token unless the settings say that there is none.
-nlohmann::ordered_json tokenizer_settings(BytePairs const& tokenizer, Index context) {
-  auto const end = tokenizer.end();
-  nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*tokenizer.mark(*end)) : nlohmann::ordered_json();
-  return {{"tokenizer_class", "GPT2Tokenizer"},
-          {"model_max_length", context},
-          {"add_prefix_space", false},
-          {"bos_token", mark},
-          {"eos_token", mark},
-          {"unk_token", mark}};
-}
-
 /// The tokenizer in the folder of another program's model, as Tokenizer::json() writes it; empty: there is none. It is read from the byte
 /// pairs that read_byte_pairs() reads, else from a file that write_tokenizer_files() wrote for another kind. Throws FileError that begins
 /// with the file.
@@ -141,7 +129,15 @@ std::vector<std::string> write_tokenizer_files(std::string const& tokenizer, Ind
     return {fmt::format("its tokens are not byte pairs: only heed reads what makes them of text, {}", own_name)};
   }
   write_byte_pairs(*byte_pairs, folder);
-  auto const settings = tokenizer_settings(*byte_pairs, context);
+  // As of transformers' GPT2Tokenizer, which adds an end-of-text token unless they say that there is none.
+  auto const end = byte_pairs->end();
+  nlohmann::ordered_json const mark = end ? nlohmann::ordered_json(*byte_pairs->mark(*end)) : nlohmann::ordered_json();
+  nlohmann::ordered_json const settings{{"tokenizer_class", "GPT2Tokenizer"},
+                                        {"model_max_length", context},
+                                        {"add_prefix_space", false},
+                                        {"bos_token", mark},
+                                        {"eos_token", mark},
+                                        {"unk_token", mark}};
   write_atomically(folder / "tokenizer_config.json", json_text(settings, 2) + "\n");
   auto marks = nlohmann::ordered_json::object();
   for (char const* const name : {"bos_token", "eos_token", "unk_token"})

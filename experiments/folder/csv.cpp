@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <map>
 
+#include <fmt/ranges.h>
+
 #include "experiments/data/examples/files.hpp"
 
 namespace heed {
@@ -16,13 +18,7 @@ std::string csv_field(std::string const& text) {
   return result + '"';
 }
 
-std::string csv_line(std::vector<std::string> const& fields) {
-  std::string line;
-  for (auto const& field : fields) line += csv_field(field) + ',';
-  if (line.empty()) return "\n";
-  line.back() = '\n';
-  return line;
-}
+std::string csv_line(std::vector<std::string> const& fields) { return fmt::format("{}\n", fmt::join(mapped(fields, csv_field), ",")); }
 
 std::string csv_text(CsvRows const& rows) {
   std::string text;

@@ -101,11 +101,9 @@ std::vector<Row> read_rows(fs::path const& folder) {
   auto const path = folder / "metrics.jsonl";
   std::istringstream file(read_file(path));
   std::vector<Row> rows;
-  Index number = 0;
   for (std::string line; std::getline(file, line);) {
-    ++number;
     try {
-      rows.push_back(row_after(rows.empty() ? -1 : rows.back().step, line, path, number));
+      rows.push_back(row_after(rows.empty() ? -1 : rows.back().step, line, path, std::ssize(rows) + 1));
     } catch (FileError const&) {
       if (!file.eof()) throw;  // else the last line has no line end: incomplete
     }

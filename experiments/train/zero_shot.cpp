@@ -34,12 +34,12 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   auto const document = load(file);
   Described described;
   fill(document, described);
-  auto const* const examples = dynamic_cast<ExamplesSettings const*>(described.data.settings.get());
+  auto* const examples = dynamic_cast<ExampleSource*>(described.data.settings.get());
   if (examples == nullptr)
     throw ConfigError(location_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
   own.config_folder = fs::absolute(file).parent_path();
-  auto read = examples->source->read(own);
+  auto read = examples->read(own);
   read.join = examples->join;
   auto data = examples_data(std::move(read), trained.facts().tokenizer, examples->pool, context.seed);
   if (!data->signature().has("options"))

@@ -1,6 +1,6 @@
 #include "autograd/error.hpp"
 #include "experiments/data/text.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"

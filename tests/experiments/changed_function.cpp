@@ -49,7 +49,7 @@ TEST_SUITE("changed_function") {
 
   /// Texts of one word, of the class of its letter.
   struct OneWord : ExampleSource {
-    std::vector<Field> fields() override { return {}; }
+    std::vector<Field> source_fields() override { return {}; }
     Examples read(DataContext const&) override {
       Examples examples;
       examples.classes = {"a", "b"};

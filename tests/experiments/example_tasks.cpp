@@ -18,7 +18,7 @@ TEST_SUITE("example_tasks") {
   DataContext context(std::uint64_t seed = 1) { return {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true}; }
 
   std::shared_ptr<ExampleSource> source_of(std::string const& task, Keys const& keys = {}) {
-    return dynamic_cast<ExamplesSettings const&>(*chosen(choice_of<DataKind>(), task, keys).settings).source;
+    return std::dynamic_pointer_cast<ExampleSource>(chosen(choice_of<DataKind>(), task, keys).settings);
   }
 
   Examples examples_of(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {

@@ -2,7 +2,6 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/examples/dataset.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "experiments/data/view.hpp"
 #include "experiments/metric/spans.hpp"

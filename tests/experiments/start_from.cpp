@@ -17,7 +17,7 @@ namespace {
 
 /// Texts of one letter, of the class of that letter.
 struct Letters : ExampleSource {
-  std::vector<Field> fields() override { return {}; }
+  std::vector<Field> source_fields() override { return {}; }
   Examples read(DataContext const&) override {
     Examples examples;
     examples.classes = {"a", "b"};

@@ -16,7 +16,7 @@ namespace {
 struct Continuations : ExampleSource {
   Index count = 20;
   bool options = true;
-  std::vector<Field> fields() override {
+  std::vector<Field> source_fields() override {
     return {field(&count, "count", "examples"), field(&options, "options", "whether they have options")};
   }
   Examples read(DataContext const&) override {

@@ -1,4 +1,4 @@
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 // vocab.json, a zero, and merges.txt. What is read encodes any bytes without loss, and is read again as it was written.

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <map>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <utf8proc.h>
 
 #include "autograd/index.hpp"
@@ -79,11 +81,7 @@ std::vector<std::string> words_of_answer(std::string_view text) {
 
 }  // namespace
 
-std::string normalised_answer(std::string_view text) {
-  std::string result;
-  for (auto const& word : words_of_answer(text)) result += (result.empty() ? "" : " ") + word;
-  return result;
-}
+std::string normalised_answer(std::string_view text) { return fmt::format("{}", fmt::join(words_of_answer(text), " ")); }
 
 AnswerScores answer_scores(std::string_view given, std::string_view right) {
   auto const found = words_of_answer(given), wanted = words_of_answer(right);

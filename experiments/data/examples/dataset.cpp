@@ -284,10 +284,10 @@ bool ClassWeight::from_word(std::string_view text) {
 
 std::string ClassWeight::word() { return fmt::format("{}", weight); }
 
-std::vector<Field> ExamplesSettings::fields() {
+std::vector<Field> ExampleSource::fields() {
   class_weights.words = {"balanced"};
   return extended(
-      source->fields(),
+      source_fields(),
       {field(&class_weights, "class_weights",
              "factors of the classes in the training loss: {positive: 2}, or balanced: inverse to their frequency in training"),
        field(&tokenizer, "tokenizer", "tokenizer; for a pre-trained model, its own: {kind: run, from: …}"),
@@ -298,33 +298,24 @@ std::vector<Field> ExamplesSettings::fields() {
 
 std::unique_ptr<Dataset> open_examples_of(std::filesystem::path const& file, Choice const& data, std::vector<std::string> const& classes,
                                           std::string const& tokenizer, bool labelled, std::string const& run) {
-  auto const* const settings = dynamic_cast<ExamplesSettings const*>(data.settings.get());
-  auto const* const files = settings == nullptr ? nullptr : dynamic_cast<FileExamples const*>(settings->source.get());
+  auto const* const files = dynamic_cast<FileExamples const*>(data.settings.get());
   if (files == nullptr)
     throw ConfigError(
         run, fmt::format("was trained on data of kind {}: a table has no meaning without the templates of kind examples", data.kind));
   Examples examples = files->read_other(file, classes, labelled);
-  examples.join = settings->join;
+  examples.join = files->join;
   return examples_data(std::move(examples), restore_tokenizer(tokenizer), 1, 0);
 }
 
-DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts) {
-  auto const open = [](Settings const& given, DataContext const& context) -> std::unique_ptr<Dataset> {
-    auto const& settings = dynamic_cast<ExamplesSettings const&>(given);
-    Examples examples = settings.source->read(context);
-    examples.join = settings.join;
-    examples.weights = weights_of(settings.class_weights, examples);
-    DataContext noting = context;
-    noting.tokenizer_files = &examples.files;
-    auto const training = text_of(examples.training);
-    auto tokenizer = make_tokenizer(settings.tokenizer, training, noting, training + text_of(examples.held_out));
-    return examples_data(std::move(examples), std::move(tokenizer), settings.pool, context.seed);
-  };
-  return {.name = std::move(name),
-          .help = std::move(help),
-          .settings = [make = std::move(make)] { return std::make_shared<ExamplesSettings>(make()); },
-          .open = open,
-          .parts = parts};
+std::unique_ptr<Dataset> open_examples(ExampleSource& source, DataContext const& context) {
+  Examples examples = source.read(context);
+  examples.join = source.join;
+  examples.weights = weights_of(source.class_weights, examples);
+  DataContext noting = context;
+  noting.tokenizer_files = &examples.files;
+  auto const training = text_of(examples.training);
+  auto tokenizer = make_tokenizer(source.tokenizer, training, noting, training + text_of(examples.held_out));
+  return examples_data(std::move(examples), std::move(tokenizer), source.pool, context.seed);
 }
 
 }  // namespace heed

@@ -48,18 +48,20 @@ struct ClassWeight : Settings {
   std::string word() override;
 };
 
-/// The settings that all kinds of examples share: `{kind: topic, tokenizer: char, pool: 16, …}` with the keys of their source.
-struct ExamplesSettings : Settings {
-  explicit ExamplesSettings(std::shared_ptr<ExampleSource> from) : source(std::move(from)) {}
-
-  std::shared_ptr<ExampleSource> source;
+/// Settings of a source of labelled examples, files with a description or a synthetic task, with the keys that all of them share:
+/// `{kind: topic, tokenizer: char, pool: 16, …}`.
+struct ExampleSource : Settings {
   Choice tokenizer = tokenizer_choice("byte");
   std::string join = " ";
   Index pool = 16;
   MapOf<ClassWeight> class_weights;
 
-  std::vector<Field> fields() override;
-  std::optional<std::string> contradiction() override { return source->contradiction(); }
+  /// The source's own keys; they precede the shared ones.
+  virtual std::vector<Field> source_fields() = 0;
+  std::vector<Field> fields() final;
+  /// Reads or draws the examples. `context.held_out` says whether `held_out` is the validation or the test split. Throws FileError for
+  /// invalid files, naming file and line.
+  virtual Examples read(DataContext const& context) = 0;
 };
 
 /// The examples of a file as the held-out data of a trained model, read by the keys of the model's data, with its classes and tokenizer.
@@ -67,12 +69,19 @@ struct ExamplesSettings : Settings {
 std::unique_ptr<Dataset> open_examples_of(std::filesystem::path const& file, Choice const& data, std::vector<std::string> const& classes,
                                           std::string const& tokenizer, bool labelled, std::string const& run);
 
+/// What a source reads, as data. Throws what read() throws.
+std::unique_ptr<Dataset> open_examples(ExampleSource& source, DataContext const& context);
+
 /// A source as a kind of data: `Declared<DataKind> const topic_data{examples_kind<Topic>("topic", "…")};`.
-DataKind examples_kind(std::string name, std::string help, std::function<std::shared_ptr<ExampleSource>()> make, DataParts parts);
 template <class Source>
 DataKind examples_kind(std::string name, std::string help, DataParts parts = DataParts::validation) {
-  return examples_kind(
-      std::move(name), std::move(help), [] { return std::make_shared<Source>(); }, parts);
+  return data_kind<Source>(
+      std::move(name), std::move(help),
+      [](Source const& settings, DataContext const& context) {
+        Source source = settings;
+        return open_examples(source, context);
+      },
+      parts);
 }
 
 }  // namespace heed

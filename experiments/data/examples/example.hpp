@@ -48,13 +48,6 @@ std::string folded(std::string_view name);
 /// none, and on held-out examples whose texts are in the training part too.
 std::vector<std::string> remarks_on(Examples const& examples);
 
-/// Settings of a source of labelled examples: files with a description, or a synthetic task.
-struct ExampleSource : Settings {
-  /// Reads or draws the examples. `context.held_out` says whether `held_out` is the validation or the test split. Throws FileError for
-  /// invalid files, naming file and line.
-  virtual Examples read(DataContext const& context) = 0;
-};
-
 /// An example, and its group, which must stay in one split: questions about one article, examples with the same first text.
 struct SourcedExample {
   Example example;

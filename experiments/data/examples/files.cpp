@@ -12,7 +12,6 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
 #include "experiments/data/catalogue.hpp"
-#include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/files.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -201,7 +200,7 @@ std::optional<std::string> wrong_task(FileExamples const& of, bool passages) {
 
 }  // namespace
 
-std::vector<Field> FileExamples::fields() {
+std::vector<Field> FileExamples::source_fields() {
   std::string const file = " (relative to this file, then to the data folder)";
   std::string help = "format of the files (default: by their extension)";
   for (ExampleFormat const& each : Registry<ExampleFormat>::all())

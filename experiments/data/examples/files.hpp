@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/data/examples/example.hpp"
+#include "experiments/data/examples/dataset.hpp"
 
 namespace heed {
 
@@ -43,7 +43,7 @@ struct FileExamples : ExampleSource {
   LeaveOut leave_out;
   bool labelled = true;  ///< not a key: whether labels and answers are read
 
-  std::vector<Field> fields() override;
+  std::vector<Field> source_fields() override;
   std::optional<std::string> contradiction() override;
   /// Throws FileError that begins "FILE:LINE: " for an invalid row, Error that begins with the key for an invalid description.
   Examples read(DataContext const& context) override;

@@ -80,18 +80,14 @@ struct DigitPairs : PairTask {
   PairRow draw(Stream const& draws, bool held_out) const override {
     auto const drawn = shortest + draw_number(draws.child("length"), 0, length - shortest + 1);
     auto const size = static_cast<std::size_t>(held_out ? test_length.value_or(drawn) : drawn);
-    std::vector<int> digits;
-    for (std::size_t i = 0; i < size; ++i) {
-      auto const min_digit = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
-      digits.push_back(min_digit + static_cast<int>(draw_number(draws.child("digits"), i, 10 - min_digit)));
-    }
     PairRow row;
-    for (auto const digit : digits)
-      row.source.push_back(word_number(std::string_view("0123456789").substr(static_cast<std::size_t>(digit), 1)));
-    if (size == 1 && digits[0] == 0) row.say(word_number(number_words[0]), 0);
-    int value = 0;
+    int value = 0;  // of a group
     for (std::size_t i = 0, first = 0; i < size; ++i) {
-      value = 10 * value + digits[i];
+      auto const min_digit = i == 0 && size > 1 ? 1 : 0;  // no number but 0 begins with 0
+      auto const digit = min_digit + static_cast<int>(draw_number(draws.child("digits"), i, 10 - min_digit));
+      row.source.push_back(word_number(std::to_string(digit)));
+      if (size == 1 && digit == 0) row.say(word_number(number_words[0]), 0);
+      value = 10 * value + digit;
       auto const group = (size - 1 - i) / 3;
       if ((size - 1 - i) % 3 != 0) continue;
       say_group(row, value, i);

@@ -118,14 +118,10 @@ struct SortPairs : RandomPairs {
     auto ordered = source;
     std::ranges::sort(ordered);
     for (auto const word : ordered) {
-      bool const once = std::ranges::count(source, word) == 1;
-      if (once) {
-        row.say(word, static_cast<std::size_t>(std::ranges::find(source, word) - source.begin()));
-        continue;
-      }
       row.say(word);
+      bool const once = std::ranges::count(source, word) == 1;
       for (std::size_t i = 0; i < source.size(); ++i)
-        if (source[i] == word) row.link_last_to(i, i + 1);
+        if (source[i] == word) row.links.push_back({std::ssize(row.target) - 1, static_cast<Index>(i), once});
     }
   }
 };

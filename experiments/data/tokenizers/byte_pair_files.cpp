@@ -7,7 +7,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"

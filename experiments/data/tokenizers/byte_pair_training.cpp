@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "autograd/error.hpp"
-#include "experiments/data/tokenizers/byte_pairs.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 
 namespace heed {
 

@@ -1,5 +1,3 @@
-#include "experiments/data/tokenizers/byte_pairs.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <queue>
@@ -11,6 +9,7 @@
 
 #include "autograd/error.hpp"
 #include "experiments/data/open.hpp"
+#include "experiments/data/tokenizers/tokenizers.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/utf8.hpp"
 

@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <span>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,9 +15,7 @@ class ByteTokenizer : public Tokenizer {
   Index vocabulary() const override { return 256; }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
-    std::vector<std::int32_t> tokens(text.size());
-    std::ranges::transform(text, tokens.begin(), [](char c) { return static_cast<unsigned char>(c); });
-    return tokens;
+    return mapped(text, [](char c) { return std::int32_t{static_cast<unsigned char>(c)}; });
   }
 
   std::string json() const override { return R"({"kind":"byte"})"; }
@@ -69,18 +64,17 @@ class CharacterTokenizer : public Tokenizer {
   Index vocabulary() const override { return static_cast<Index>(characters_.size()); }
 
   std::vector<std::int32_t> encode(std::string_view text) const override {
-    std::vector<std::int32_t> tokens(text.size());  // no more than there are bytes
-    auto end = tokens.begin();
-    each_character(text, [&, numbers = std::span(numbers_)](char32_t c) {
-      auto const number = c < numbers.size() ? numbers[c] : -1;
+    std::vector<std::int32_t> tokens;
+    tokens.reserve(text.size());  // no more than there are bytes
+    each_character(text, [&](char32_t c) {
+      auto const number = c < numbers_.size() ? numbers_[c] : -1;
       if (number < 0) {
         auto const shown = is_control(c) ? std::string() : fmt::format("'{}' ", to_utf8(c));
         throw Error(
             fmt::format("character {}(U+{:04X}) is not in the vocabulary of {} characters", shown, static_cast<unsigned>(c), vocabulary()));
       }
-      *end++ = number;
+      tokens.push_back(number);
     });
-    tokens.erase(end, tokens.end());
     return tokens;
   }
 

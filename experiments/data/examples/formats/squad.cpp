@@ -21,8 +21,7 @@ SquadJson const& member(SquadJson const& object, std::string const& place, char 
   if (!object.is_object()) throw FileError(place + ": is no object");
   auto const found = object.find(name);
   if (found == object.end()) {
-    std::vector<std::string> names;
-    for (auto const& [key, value] : object.items()) names.push_back(key);
+    auto const names = mapped(object.items(), [](auto const& item) { return item.key(); });
     throw FileError(fmt::format("{}: has no '{}'{}", place, name, did_you_mean(name, names)));
   }
   bool const fits = type == SquadJson::value_t::number_unsigned ? found->is_number_unsigned() : found->type() == type;

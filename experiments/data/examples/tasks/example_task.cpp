@@ -11,7 +11,7 @@ namespace heed {
 
 std::string joined(std::vector<std::string> const& words) { return fmt::format("{}", fmt::join(words, " ")); }
 
-std::vector<Field> ExampleTask::fields() {
+std::vector<Field> ExampleTask::source_fields() {
   return extended(keys(), {field(&training, "training", "number of training examples").in(1, 1e6),
                            field(&validation, "validation", "number of held-out examples, the same for every seed").in(1, 1e6)});
 }

@@ -29,21 +29,20 @@ struct ExampleTask : ExampleSource {
   /// Makes an example with this answer; all other choices are drawn.
   virtual Example write(Index answer, Stream const& draws) const = 0;
 
-  std::vector<Field> fields() final;
+  std::vector<Field> source_fields() final;
   /// Throws Error if nearly all distinct examples are held out.
   Examples read(DataContext const& context) final;
 };
 
 template <class Task>
 DataKind example_task_kind(std::string const& name, std::string const& help) {
-  return examples_kind(
-      name, help,
-      [name] {
-        auto task = std::make_shared<Task>();
-        task->name = name;
-        return task;
-      },
-      DataParts::validation);
+  auto kind = examples_kind<Task>(name, help);
+  kind.settings = [name] {
+    auto task = std::make_shared<Task>();
+    task->name = name;
+    return task;
+  };
+  return kind;
 }
 
 /// Words separated by blanks.

@@ -35,13 +35,8 @@ struct GrammarTask : ExampleTask {
   }
 
  protected:
-  /// A sentence and the position of its verb.
-  struct SentenceWithVerb {
-    std::vector<std::int32_t> words;
-    std::size_t verb;
-  };
-  /// The first sentence drawn that has such a verb. Throws Error if hardly any has.
-  SentenceWithVerb agreeing_sentence(Stream const& draws) const {
+  /// The first sentence drawn that has such a verb, and the position of the verb. Throws Error if hardly any has.
+  std::pair<std::vector<std::int32_t>, std::size_t> agreeing_sentence(Stream const& draws) const {
     constexpr std::uint64_t most = 10'000;
     for (std::uint64_t attempt = 0; attempt < most; ++attempt) {
       auto sentence = grammar->sample(draws.child("sentence").child(attempt), longest);

@@ -112,10 +112,10 @@ Declared<DataKind> const order_data{example_task_kind<Order>("order", "labelled 
 ///     king mill ; nun vine ; boy clocks ; queen dog ; find nuns        nun vine
 ///
 /// The question is the same in every example: the requested span is named after all spans. A left-to-right model cannot exceed chance, 1 /
-/// stretches: its state at a token depends only on what precedes it, which up to the end of the last span is the same for every answer, and
-/// answers are equally likely; so its scores of the spans' tokens are independent of the answer. Later tokens do not help either: no word
-/// of an answer occurs there (nuns is not nun). Naming the requested span *before* the spans, with its match behind each start, would not
-/// work: marking the last start without a match so far would then be correct. A bidirectional model sees at a start whether it matches.
+/// stretches: what it has read up to the end of the last span is the same for every answer, and answers are equally likely, so that its
+/// scores of the spans' tokens do not depend on the answer; and no word of an answer occurs later (nuns is not nun). Were it named *before*
+/// the spans, with its match behind each start, marking the last start without a match so far would be correct. A bidirectional model sees
+/// at a start whether it matches.
 struct MatchingSpan : ExampleTask {
   Index stretches = 4, length = 1;
 
