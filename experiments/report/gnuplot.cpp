@@ -235,7 +235,7 @@ void write_figures(fs::path const& file, std::vector<Figure> const& figures, std
       path.replace_filename(fmt::format("{}-{}{}", file.stem().string(), name.substr(name.find_first_of("0123456789")), kind.string()));
     write_atomically(path, kind == ".svg" ? drawing.svg : kind == ".pdf" ? drawing.pdf : drawing.png);
   }
-  if (kind == ".html") write_atomically(file, html_page(title, html + "</main>\n"));
+  if (kind == ".html") write_atomically(file, html_page(escape(title), html + "</main>\n"));
 }
 
 }  // namespace heed
