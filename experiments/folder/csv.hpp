@@ -45,6 +45,7 @@ class CsvLine {
 };
 /// The lines after the header.
 std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path);
+std::vector<CsvLine> csv_lines(CsvRows&& csv, std::filesystem::path const& path) = delete;  // lines refer to their table
 
 /// A number in the spelling of pandas and R, which reads back exactly: NaN, inf and -inf too; nothing is "".
 std::string csv_number(std::optional<double> value);

@@ -44,7 +44,8 @@ TEST_SUITE("depth") {
           "name: d\nstudy: {kind: depth, depth: [3], skips: [one], norm: [pre], width: 8, tokens: 5, draws: 4, steps: " + steps + "}\n");
       test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
       std::map<std::string, double> means;  // by step, layer and quantity
-      for (auto const& line : csv_lines(parse_csv(test::get(folder / "d/results.csv")), "results.csv"))
+      auto const csv = parse_csv(test::get(folder / "d/results.csv"));
+      for (auto const& line : csv_lines(csv, "results.csv"))
         means[line["step"] + " " + line["layer"] + " " + line["quantity"]] = line.number("mean");
       fs::remove_all(folder / "d");
       return means;
