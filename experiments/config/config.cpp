@@ -131,8 +131,7 @@ class Reader {
 
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
     std::string const path = dotted(section_path, field.name);
-    Yaml nothing;
-    nothing.location = parent.location;
+    Yaml const nothing{Yaml::NodeKind::null, "", false, {}, {}, parent.location};
     if (std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target))
       read_field(field, nothing, path);
     else if (field.required)
@@ -177,7 +176,7 @@ class Reader {
       refuse(node, path, "a section (key: value)" + either, hint);
     }
     for (auto const& field : settings.fields())
-      if (!in_range(field)) refuse(node, dotted(path, field.name), wanted(field));
+      if (read_value(value_of(field), field)) refuse(node, dotted(path, field.name), wanted(field));
   }
 
   [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {

@@ -169,11 +169,9 @@ std::string short_number(double x, int decimals, bool plus) {
     if (text.size() <= room) return sign + text;
     if (size < 1) break;  // fewer decimals would show less of it
   }
-  for (int digits = 2; digits > 0; --digits) {
-    auto text = by_powers_of_ten(size, digits);
-    if (text.size() <= room) return sign + text;
-  }
-  return sign + by_powers_of_ten(size, 0);
+  int digits = 2;
+  while (digits > 0 && by_powers_of_ten(size, digits).size() > room) --digits;
+  return sign + by_powers_of_ten(size, digits);
 }
 
 NumberFormat::NumberFormat(double largest) {
