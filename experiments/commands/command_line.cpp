@@ -1,5 +1,3 @@
-#include "experiments/commands/command_line.hpp"
-
 #include <algorithm>
 #include <map>
 
@@ -9,6 +7,7 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/processor/processor.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"

@@ -1,18 +1,37 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "experiments/program/command.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {
+
+/// The parsed command line.
+struct CommandLine {
+  std::string page;     ///< output of --help and --version; if not empty, there is nothing else to do
+  std::string command;  ///< its name
+  GlobalOptions everywhere;
+  std::shared_ptr<void> options;  ///< the command's own
+  std::function<Exit(GlobalOptions const&)> run;
+};
+
+/// heed's version and revision on one line.
+std::string version();
+
+/// Parses the arguments after the program's name. Throws ConfigError that names the argument and, for an unknown command or option, the
+/// nearest one.
+CommandLine parse_command_line(std::vector<std::string> arguments);
 
 /// Trains the run or all trials of the ablation that the file describes, or makes the study; resumes what was interrupted; leaves a
 /// finished folder with its report. Throws ConfigError, FileError, FolderError, TrainingError. Returns done or interrupted.

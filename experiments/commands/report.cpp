@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/results.hpp"
@@ -39,8 +40,7 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   }
   std::ranges::sort(results);
   std::ranges::sort(unfinished);
-  std::string names;
-  for (auto const& each : unfinished) names += (names.empty() ? "" : ", ") + each.filename().string();
+  auto const names = fmt::format("{}", fmt::join(mapped(unfinished, [](auto const& each) { return each.filename().string(); }), ", "));
   if (results.empty())
     throw FileError(
         fmt::format("{}: there are no results in it: no summary.json, which runs, studies and ablations write, nor folders with one{}",

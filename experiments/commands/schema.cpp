@@ -5,6 +5,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
 #include "experiments/train/experiment.hpp"
@@ -32,18 +33,6 @@ Json words(Field const& field) {
 }
 
 Json or_none(Json schema) { return {{"anyOf", {std::move(schema), {{"enum", {nullptr, "none"}}}}}}; }
-
-/// A section with its kind, or the name of the kind alone.
-Json choice(Choice const& choice, int depth) {
-  Json kinds = Json::array(), names = Json::array();
-  for (auto const& option : choice.options) {
-    names.push_back(option.name);
-    kinds.push_back(section(*option.make(), option.name, depth + 1));
-    kinds.back()["description"] = option.help;
-  }
-  kinds.push_back({{"enum", names}});
-  return {{"anyOf", kinds}};
-}
 
 /// The schema of a field's value. A string without a list of words may also be a number or a boolean: that is how YAML reads names such as
 /// 2024 or no.
@@ -78,7 +67,16 @@ struct Describe {
     Json const map{{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}};
     return named->words.empty() ? map : Json{{"anyOf", {map, {{"enum", named->words}}}}};
   }
-  Json operator()(Choice* options) const { return choice(*options, depth); }
+  /// A section with its kind, or the name of the kind alone.
+  Json operator()(Choice* choice) const {
+    Json kinds = Json::array();
+    for (auto const& option : choice->options) {
+      kinds.push_back(section(*option.make(), option.name, depth + 1));
+      kinds.back()["description"] = option.help;
+    }
+    kinds.push_back({{"enum", names_of(choice->options)}});
+    return {{"anyOf", kinds}};
+  }
 };
 
 /// The schema of a section; `kind`: the kind that selects it, "" for a section without kinds.
