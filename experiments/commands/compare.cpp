@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,11 +36,10 @@ struct Compared {
 
 /// The last `count` names of a path.
 std::string last_names(fs::path const& path, std::size_t count) {
-  std::vector<std::string> const names(path.begin(), path.end());
-  std::string result;
-  for (std::size_t i = names.size() - std::min(count, names.size()); i < names.size(); ++i)
-    result += (result.empty() || result == "/" ? "" : "/") + names[i];
-  return result;
+  std::vector<fs::path> const names(path.begin(), path.end());
+  fs::path last;
+  for (auto const& name : std::span(names).last(std::min(count, names.size()))) last /= name;
+  return last.string();
 }
 
 /// Names each run by the last parts of its path: as few parts as make all names different.

@@ -336,11 +336,6 @@ void fill(Document const& document, Settings& settings) {
 
 Location location_of(Document const& document, std::string_view key) { return nearest_to(document.root, key).location; }
 
-Location location_in_list(Document const& document, std::string_view key, std::size_t item) {
-  Yaml const* const list = document.root.find(key);
-  return list != nullptr && item < list->items.size() ? list->items[item].location : location_of(document, key);
-}
-
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder) {
   auto const near_config = (config_folder / text).lexically_normal(), in_data = (data_folder / text).lexically_normal();

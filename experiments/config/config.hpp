@@ -46,11 +46,8 @@ void assign(Document& document, std::string_view key, Yaml value);
 /// contradictions: location, dotted key, what is wanted, what was found, the nearest valid name.
 void fill(Document const& document, Settings& settings);
 
-/// Where the value of a dotted key was written, or the nearest section around it.
+/// Where the value of a dotted key was written, or the nearest section around it; items of lists are numbers, "groups.0".
 Location location_of(Document const& document, std::string_view key);
-
-/// Where item `item` of the list under a key was written, else as location_of().
-Location location_in_list(Document const& document, std::string_view key, std::size_t item);
 
 /// The current settings, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);

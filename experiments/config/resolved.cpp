@@ -83,19 +83,14 @@ void block(Yaml const& map, std::size_t indent, std::string& out) {
 bool is_switch(Settings& settings, std::string_view key) {
   auto const dot = key.find('.');
   auto const rest = dot == key.npos ? "" : key.substr(dot + 1);
+  auto const item = rest.substr(0, rest.find('.')), behind = rest.substr(std::min(item.size() + 1, rest.size()));
   for (auto const& field : settings.fields()) {
     if (field.name != key.substr(0, dot)) continue;
     if (rest.empty()) return std::holds_alternative<bool*>(field.target);
     if (auto* const section = std::get_if<Settings*>(&field.target)) return is_switch(**section, rest);
-    if (auto* const list = std::get_if<SettingsList*>(&field.target)) {
-      auto const inner = rest.find('.');
-      bool const numbered = inner != rest.npos && parse_integer(rest.substr(0, inner));
-      return is_switch(*(*list)->one(), numbered ? rest.substr(inner + 1) : rest);
-    }
-    if (auto* const named = std::get_if<SettingsMap*>(&field.target)) {
-      auto const inner = rest.find('.');
-      return inner != rest.npos && is_switch(*(*named)->one(), rest.substr(inner + 1));
-    }
+    if (auto* const list = std::get_if<SettingsList*>(&field.target))
+      return is_switch(*(*list)->one(), parse_integer(item) ? behind : rest);
+    if (auto* const named = std::get_if<SettingsMap*>(&field.target)) return is_switch(*(*named)->one(), behind);
     if (auto* const choice = std::get_if<Choice*>(&field.target))
       return std::ranges::any_of((*choice)->options, [&](Choice::Option const& option) { return is_switch(*option.make(), rest); });
   }
