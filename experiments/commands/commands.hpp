@@ -57,7 +57,6 @@ struct ReportOptions {
 /// report covers its finished trials. Throws ConfigError for a missing folder, FileError.
 Exit report(ReportOptions const& options);
 
-/// Options of `heed evaluate`.
 struct EvaluateOptions : ChosenRun {
   std::string split = "validation";                 ///< validation, or test where the data have one
   BeamSettings search{.width = 1};                  ///< for decoding targets; width 1: greedy
@@ -73,10 +72,10 @@ struct EvaluateOptions : ChosenRun {
 
 /// Computes the metrics of a run's held-out data, for all sequences and by their length: a table to `out`, then in the run's folder
 /// evaluation-SPLIT (of another table evaluation-table-NAME) results.csv, results.json, metrics_by_length.svg and .pdf, for decoded targets
-/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get their own folder, which is replaced as a
-/// whole: evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Results depend on batch size and threads only through
-/// rounding. Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run, and for data
-/// other than those of its training; Error for files that cannot be written, after the table has been printed.
+/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get a folder of their own, replaced as a whole:
+/// evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Batch size and threads change results by rounding only.
+/// Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run or other data than it
+/// was trained on; Error for files that cannot be written, after the table.
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
 /// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,
@@ -85,7 +84,6 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 /// held-out data; FileError for a text that cannot be read or that the tokenizer cannot encode.
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out);
 
-/// Options of `heed sample`.
 struct SampleOptions : ChosenRun {
   std::vector<std::string> prompts;  ///< empty: a line break, or the beginning of a sentence
   std::optional<Index> tokens;       ///< at most, after the prompt; default: 500, for sentences the model's context
@@ -97,8 +95,8 @@ struct SampleOptions : ChosenRun {
 };
 
 /// Writes text from a trained model as it is generated: several texts each below a line "--- 1 of 4 ---", sentences one per line. Sample c
-/// of prompt p draws from its own stream, so that it does not depend on how many there are. Throws ConfigError if there is no such run, if
-/// its model generates no text, for a prompt that it cannot read, or a precision that does not fit its dtype; FileError for a damaged run.
+/// of prompt p has its own stream: it does not depend on how many there are. Throws ConfigError if there is no such run, for a model
+/// without text, a prompt that it cannot read, a precision that does not fit its dtype; FileError for a damaged run.
 Exit sample(SampleOptions const& options, std::ostream& out);
 
 /// Converts a stream of bytes to printable text: incomplete characters wait for their remaining bytes; bytes that are not UTF-8 become
@@ -121,7 +119,6 @@ class Utf8Writer {
   std::string waiting_;
 };
 
-/// Options of `heed tokenize`.
 struct TokenizeOptions {
   std::string file;            ///< the text, or a folder of texts; relative to the working folder, then to the data folder
   std::string vocabulary;      ///< its folder, likewise; empty: train one

@@ -21,7 +21,6 @@
 
 namespace heed {
 
-/// Options of `heed inspect`.
 struct InspectOptions : ChosenRun {
   std::string text;  ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.
