@@ -29,8 +29,7 @@ struct CommandLine {
 /// heed's version and revision on one line.
 std::string version();
 
-/// Parses the arguments after the program's name. Throws ConfigError that names the argument and, for an unknown command or option, the
-/// nearest one.
+/// Parses the arguments after the program's name. Throws ConfigError about an argument, with the nearest command or option.
 CommandLine parse_command_line(std::vector<std::string> arguments);
 
 /// Trains the run or all trials of the ablation that the file describes, or makes the study; resumes what was interrupted; leaves a
@@ -99,8 +98,7 @@ struct SampleOptions : ChosenRun {
 /// without text, a prompt that it cannot read, a precision that does not fit its dtype; FileError for a damaged run.
 Exit sample(SampleOptions const& options, std::ostream& out);
 
-/// Converts a stream of bytes to printable text: incomplete characters wait for their remaining bytes; bytes that are not UTF-8 become
-/// U+FFFD.
+/// A stream of bytes as text: incomplete characters wait for their other bytes; bytes that are not UTF-8 become U+FFFD.
 class Utf8Writer {
  public:
   /// `printable`: control characters other than tab and line feed become U+FFFD too.

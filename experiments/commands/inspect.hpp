@@ -56,8 +56,7 @@ struct Inspected {
   virtual void show(InspectOptions const& options) = 0;
   /// Whether inputs are held-out rows of its data, numbered by --row.
   virtual bool by_rows() const { return false; }
-  /// Draws the maps to --picture, if asked for. Of attention to a picture returns them as text; "": they are shown as tables per layer and
-  /// head.
+  /// Draws the maps to --picture, if asked for. Returns those of a picture as text; "": they are shown as tables per layer and head.
   virtual std::string page(InspectOptions const& options, AttentionMaps const& attention) const;
 
   /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.

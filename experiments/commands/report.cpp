@@ -26,8 +26,7 @@ bool is_one(fs::path const& folder) {
   return is_file(folder / "summary.json") || is_file(folder / "config.yaml") || is_file(folder / "ablation.yaml");
 }
 
-/// The folder itself, if it is that of a run, study or ablation; else the folders inside it that have results, sorted by name. Throws
-/// FileError if there are none.
+/// The folder itself if it is one of a run, study or ablation; else those inside it that have results, by name. Throws FileError for none.
 std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   if (is_one(folder)) return {folder};
   std::vector<fs::path> results, unfinished;

@@ -38,8 +38,7 @@ Json list_of(Json items) { return {{"type", "array"}, {"items", std::move(items)
 Json or_one_of(Json schema, Json const& words) { return words.empty() ? schema : Json{{"anyOf", {std::move(schema), {{"enum", words}}}}}; }
 Json or_none(Json schema) { return or_one_of(std::move(schema), {nullptr, "none"}); }
 
-/// The schema of a field's value. A string without a list of words may also be a number or a boolean: that is how YAML reads names such as
-/// 2024 or no.
+/// The schema of a field's value. A string without words may also be a number or a boolean, as which YAML reads names like 2024 or no.
 struct Describe {
   Field const& field;
   int depth;

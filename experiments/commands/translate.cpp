@@ -155,8 +155,7 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
-/// Reads standard input, or a file. std::filebuf and std::cin may treat a failed read as the end of the file; this throws Error with the
-/// system's reason.
+/// Reads standard input, or a file. A failed read, which std::filebuf may take for the end of the file, throws Error with the reason.
 class DescriptorBuffer : public std::streambuf {
  public:
   DescriptorBuffer() = default;

@@ -245,8 +245,7 @@ class Reader {
   Settings& settings_;
 };
 
-/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `location` for a key that is unknown or has no
-/// single value.
+/// Replaces every `${key.path}` in a text by that key's value. Throws ConfigError at `location` for a key that is unknown or no scalar.
 std::string substitute(std::string_view text, Settings& settings, Location const& location) {
   std::string result;
   Yaml const values = tree(settings);

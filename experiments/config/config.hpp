@@ -68,8 +68,7 @@ std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
 /// The dotted keys that only one of two configurations has or whose values differ, in order of appearance.
 std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
 
-/// A page of help: a row per key with type and range, default and meaning; the kinds of a choice one after another. `section`: the keys of
-/// a section alone.
+/// A page of help: a row per key with type and range, default and meaning; a choice's kinds in turn. `section`: the keys of one alone.
 std::string describe(Settings& settings, std::size_t indent = 0, std::string const& section = "");
 
 /// The file that a path in a configuration names: absolute, else relative to the configuration's folder, else to the data folder (empty:

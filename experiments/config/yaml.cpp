@@ -39,8 +39,7 @@ class YamlText {
       if (text[i] == '\n') line_starts_.push_back(i + 1);
   }
 
-  /// The location of a byte, given its line and its column in bytes, both from zero. Counts on from the one asked for before: a file of one
-  /// long line would take forever otherwise.
+  /// The location of a byte, given its line and column in bytes, from zero. Counts on from the one before: else a long line takes forever.
   Location location(std::size_t line, std::size_t byte) {
     if (!lines_) return {name_, 0, 0};
     if (line != line_ || byte < byte_) line_ = line, byte_ = 0, characters_ = 0;

@@ -27,8 +27,7 @@ struct ConfigError : Error {
   ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
 
-/// A value of a YAML document, with the location where it was written. Scalars stay text, because their meaning depends on the key (`no` is
-/// a string for a name, false for a switch).
+/// A value of a YAML document and where it was written. Scalars stay text: `no` is a string for a name, and false for a switch.
 struct Yaml {
   enum class NodeKind { null, scalar, list, map };
   struct Entry;
