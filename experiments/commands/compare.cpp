@@ -130,13 +130,9 @@ std::string curve(std::vector<std::pair<Index, double>> const& series, double lo
 std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (auto const& run : runs) {
-    if (auto const found = run.history.find(metric); found != run.history.end()) {
-      for (auto const& [step, value] : found->second) {
-        if (!std::isfinite(value)) continue;
-        lowest = std::min(lowest, value);
-        highest = std::max(highest, value);
-      }
-    }
+    if (!run.history.contains(metric)) continue;
+    for (auto const& [step, value] : run.history.at(metric))
+      if (std::isfinite(value)) lowest = std::min(lowest, value), highest = std::max(highest, value);
   }
   auto const* const info = find_metric(metric);
   bool const higher = info != nullptr && info->better == Better::higher;

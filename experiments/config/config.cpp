@@ -67,10 +67,7 @@ class Reader {
  public:
   Reader(Document const& document, Settings& settings) : document_(document), settings_(settings) {}
 
-  void read() { section(settings_, document_.root, "", nullptr); }
-
- private:
-  /// A section; `choice` if its kind chose these settings.
+  /// Reads a section; `choice` if its kind chose these settings.
   void section(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
     if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section (key: value)");
     bool const word = (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
@@ -95,6 +92,7 @@ class Reader {
     if (auto const contradiction = settings.contradiction()) contradict(*contradiction, node, path);
   }
 
+ private:
   void read_field(Field const& field, Yaml const& node, std::string const& path) {
     if (auto* const* const settings = std::get_if<Settings*>(&field.target))
       section(**settings, node, path, nullptr);
@@ -326,7 +324,7 @@ void assign(Document& document, std::string_view key, Yaml value) {
 }
 
 void fill(Document const& document, Settings& settings) {
-  Reader(document, settings).read();
+  Reader(document, settings).section(settings, document.root, "", nullptr);
   for (auto const& field : settings.fields()) {
     auto* const* const text = std::get_if<std::string*>(&field.target);
     if (field.name == "name" && text) **text = substitute(**text, settings, location_of(document, "name"));

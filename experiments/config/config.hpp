@@ -24,10 +24,9 @@ Document load(std::filesystem::path const& file);
 /// Reads a text; `source` names it in messages.
 Document parse(std::string_view text, std::string const& source = "configuration");
 
-/// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. Replaces the whole value of the key, and creates
-/// missing sections on the way (keys of a replaced section that are no longer set are named on standard error); a section written as a word
-/// (`attention: local-p`) keeps the word's meaning except for what is assigned inside it. Throws ConfigError that names the argument;
-/// whether the key exists is checked by fill().
+/// Applies an argument `key.path=value`, whose value is YAML. Replaces the key's whole value (keys of a section that are no longer set are
+/// named on standard error), and creates missing sections on the way; a section written as a word (`attention: local-p`) keeps the word's
+/// meaning except for what is assigned inside it. Throws ConfigError that names the argument; fill() checks whether the key exists.
 void assign(Document& document, std::string_view argument);
 
 /// The same for a parsed value (an ablation's arm).

@@ -44,14 +44,10 @@ std::string quote(std::string_view bytes) {
     bool const printable = code >= 0x20 && !(code >= 0x7F && code < 0xA0) && code != 0x2028 && code != 0x2029 && code != 0xFEFF &&
                            code != 0xFFFE && code != 0xFFFF;
     if (code == '"' || code == '\\') result += '\\';
-    if (code == '\n')
-      result += "\\n";
-    else if (code == '\t')
-      result += "\\t";
-    else if (printable)
-      result += text.substr(start, i - start);
-    else
-      result += fmt::format(fmt::runtime(code < 0x100 ? "\\x{:02x}" : "\\u{:04x}"), static_cast<unsigned>(code));
+    result += code == '\n'   ? "\\n"
+              : code == '\t' ? "\\t"
+              : printable    ? text.substr(start, i - start)
+                             : fmt::format(fmt::runtime(code < 0x100 ? "\\x{:02x}" : "\\u{:04x}"), static_cast<unsigned>(code));
   }
   return result + '"';
 }

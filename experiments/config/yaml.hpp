@@ -54,11 +54,10 @@ struct Yaml::Entry {
   Yaml value;
 };
 
-/// Parses a text; null if it is empty. `source` names the text in messages; `lines`: whether it has lines and columns worth reporting.
-/// Aliases are replaced by copies, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) by the entries of the maps it names, unless
-/// the map itself or an earlier one has the key. Throws ConfigError for bad syntax, bytes that are not UTF-8, control characters, tabs as
-/// indentation, duplicate keys, keys that are not words or longer than 250 bytes, tags, a second document, more than 64 levels, and more
-/// than a million values.
+/// Parses a text; null if it is empty. `source` names it in messages; `lines`: whether its lines and columns are worth reporting. Aliases
+/// become copies, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) the entries of the maps it names, unless the map itself or an
+/// earlier one has the key. Throws ConfigError for bad syntax, bytes that are not UTF-8, control characters, tabs as indentation, duplicate
+/// keys, keys that are not words or longer than 250 bytes, tags, a second document, more than 64 levels or a million values.
 Yaml parse_yaml(std::string_view text, std::string const& source, bool lines = true);
 
 /// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be read.
