@@ -113,7 +113,7 @@ void check_claim(Document const& file, Ablation const& ablation) {
   auto const& criteria = ablation.settings.claim.criteria.items;
   auto const names = names_of(ablation.arms);
   for (std::size_t i = 0; i < criteria.size(); ++i) {
-    auto const location = location_in_list(file, "claim.criteria", i);
+    auto const location = location_of(file, fmt::format("claim.criteria.{}", i));
     if (!criteria[i].where.empty() && !criteria[i].over_key()) throw ConfigError(location, "where: is for the rows of a study");
     for (auto const& arm : {criteria[i].arm, criteria[i].from})
       if (!arm.empty() && std::ranges::find(names, arm) == names.end())
@@ -130,7 +130,7 @@ void check_claim(Document const& file, Ablation const& ablation) {
 void check_claim(Document const& file, ClaimSettings const& claim) {
   for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
     auto const& criterion = claim.criteria.items[i];
-    auto const location = location_in_list(file, "claim.criteria", i);
+    auto const location = location_of(file, fmt::format("claim.criteria.{}", i));
     if (criterion.where.empty()) throw ConfigError(location, "where: is needed in a study: the rows of results.csv");
     if (criterion.kind == "spearman" || !criterion.best.empty()) throw ConfigError(location, criterion.kind + " is of an ablation");
   }

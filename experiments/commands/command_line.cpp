@@ -1,5 +1,3 @@
-#include "experiments/commands/command_line.hpp"
-
 #include <algorithm>
 #include <map>
 
@@ -9,6 +7,7 @@
 
 #include "autograd/blas/products.hpp"
 #include "autograd/processor/processor.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -21,16 +20,12 @@ namespace heed {
 
 namespace {
 
-std::vector<CLI::App const*> commands_of(CLI::App const& app) {
-  return app.get_subcommands([](CLI::App const*) { return true; });
-}
-
 /// Pages of help: what the command does, its usage, its arguments and options in aligned columns, examples.
 class Pages : public CLI::FormatterBase {
  public:
   std::string make_help(CLI::App const* app, std::string, CLI::AppFormatMode) const override {
     TableRows subcommands, arguments, options, everywhere;
-    for (auto const* command : commands_of(*app)) subcommands.push_back({command->get_name(), command->get_description()});
+    for (auto const* command : app->get_subcommands({})) subcommands.push_back({command->get_name(), command->get_description()});
     for (auto const* option : app->get_options()) {
       auto& rows = option->get_positional() ? arguments : option->get_group() == "everywhere" ? everywhere : options;
       rows.push_back({shown(*option), option->get_description()});
@@ -56,10 +51,6 @@ class Pages : public CLI::FormatterBase {
   }
 };
 
-bool has_option(CLI::App const& app, std::string const& flag) {
-  return std::ranges::any_of(app.get_options(), [&](CLI::Option const* option) { return option->check_lname(flag.substr(2)); });
-}
-
 bool is_command(std::string const& argument) { return Registry<Command>::find(argument) != nullptr; }
 
 /// Throws ConfigError if a file comes before its command (`heed good.yaml run`), or if the command is missing.
@@ -67,7 +58,7 @@ void check_order(CLI::App const& app, std::vector<std::string> const& arguments)
   std::size_t first = 0;
   while (first < arguments.size() && arguments[first].starts_with('-')) {
     auto const& flag = arguments[first];
-    if (!flag.starts_with("--") || !has_option(app, flag.substr(0, flag.find('=')))) return;
+    if (!flag.starts_with("--") || app.get_option_no_throw(flag.substr(0, flag.find('='))) == nullptr) return;
     first += flag.find('=') != flag.npos || flag == "--help" || flag == "--quiet" || flag == "--version" ? 1 : 2;
   }
   if (first >= arguments.size() || is_command(arguments[first])) return;
@@ -83,8 +74,8 @@ std::string about_option(CLI::App const& app, CLI::App const* command, std::stri
   for (std::string_view const of_gpus : {"--gpu", "--gpus", "--cuda", "--device", "--mps", "--tpu"})
     if (name == of_gpus) return ": heed runs on CPUs only (--threads sets the number of threads)";
   std::vector<std::string> owners;
-  for (auto const* other : commands_of(app))
-    if (has_option(*other, name)) owners.push_back(other->get_name());
+  for (auto const* other : app.get_subcommands({}))
+    if (other->get_option_no_throw(name) != nullptr) owners.push_back(other->get_name());
   if (owners.empty()) return "";
   return fmt::format("{}; {} {} it", command != nullptr ? " of " + command->get_name() : "", fmt::join(owners, " and "),
                      owners.size() == 1 ? "has" : "have");

@@ -1,18 +1,36 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "experiments/program/command.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/decode.hpp"
 
 namespace heed {
+
+/// The parsed command line.
+struct CommandLine {
+  std::string page;     ///< output of --help and --version; if not empty, there is nothing else to do
+  std::string command;  ///< its name
+  GlobalOptions everywhere;
+  std::shared_ptr<void> options;  ///< the command's own
+  std::function<Exit(GlobalOptions const&)> run;
+};
+
+/// heed's version and revision on one line.
+std::string version();
+
+/// Parses the arguments after the program's name. Throws ConfigError about an argument, with the nearest command or option.
+CommandLine parse_command_line(std::vector<std::string> arguments);
 
 /// Trains the run or all trials of the ablation that the file describes, or makes the study; resumes what was interrupted; leaves a
 /// finished folder with its report. Throws ConfigError, FileError, FolderError, TrainingError. Returns done or interrupted.
@@ -38,7 +56,6 @@ struct ReportOptions {
 /// report covers its finished trials. Throws ConfigError for a missing folder, FileError.
 Exit report(ReportOptions const& options);
 
-/// Options of `heed evaluate`.
 struct EvaluateOptions : ChosenRun {
   std::string split = "validation";                 ///< validation, or test where the data have one
   BeamSettings search{.width = 1};                  ///< for decoding targets; width 1: greedy
@@ -54,10 +71,10 @@ struct EvaluateOptions : ChosenRun {
 
 /// Computes the metrics of a run's held-out data, for all sequences and by their length: a table to `out`, then in the run's folder
 /// evaluation-SPLIT (of another table evaluation-table-NAME) results.csv, results.json, metrics_by_length.svg and .pdf, for decoded targets
-/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get their own folder, which is replaced as a
-/// whole: evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Results depend on batch size and threads only through
-/// rounding. Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run, and for data
-/// other than those of its training; Error for files that cannot be written, after the table has been printed.
+/// decoded.txt, for classes confusion.csv, .svg and .pdf. Options that change the results get a folder of their own, replaced as a whole:
+/// evaluation-SPLIT[-last][-float64][-beamN[-penaltyX]][-only-METRIC+METRIC]. Batch size and threads change results by rounding only.
+/// Throws ConfigError if there is no such run, split or metric, or no metric is named; FileError for a damaged run or other data than it
+/// was trained on; Error for files that cannot be written, after the table.
 Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 
 /// `heed evaluate RUN --text FILE` and `--ids FILE`: the loss of a text in windows of the model's context (text_loss), as nat per token,
@@ -66,7 +83,6 @@ Exit evaluate(EvaluateOptions const& options, std::ostream& out);
 /// held-out data; FileError for a text that cannot be read or that the tokenizer cannot encode.
 Exit evaluate_text(EvaluateOptions const& options, std::ostream& out);
 
-/// Options of `heed sample`.
 struct SampleOptions : ChosenRun {
   std::vector<std::string> prompts;  ///< empty: a line break, or the beginning of a sentence
   std::optional<Index> tokens;       ///< at most, after the prompt; default: 500, for sentences the model's context
@@ -78,12 +94,11 @@ struct SampleOptions : ChosenRun {
 };
 
 /// Writes text from a trained model as it is generated: several texts each below a line "--- 1 of 4 ---", sentences one per line. Sample c
-/// of prompt p draws from its own stream, so that it does not depend on how many there are. Throws ConfigError if there is no such run, if
-/// its model generates no text, for a prompt that it cannot read, or a precision that does not fit its dtype; FileError for a damaged run.
+/// of prompt p has its own stream: it does not depend on how many there are. Throws ConfigError if there is no such run, for a model
+/// without text, a prompt that it cannot read, a precision that does not fit its dtype; FileError for a damaged run.
 Exit sample(SampleOptions const& options, std::ostream& out);
 
-/// Converts a stream of bytes to printable text: incomplete characters wait for their remaining bytes; bytes that are not UTF-8 become
-/// U+FFFD.
+/// A stream of bytes as text: incomplete characters wait for their other bytes; bytes that are not UTF-8 become U+FFFD.
 class Utf8Writer {
  public:
   /// `printable`: control characters other than tab and line feed become U+FFFD too.
@@ -102,7 +117,6 @@ class Utf8Writer {
   std::string waiting_;
 };
 
-/// Options of `heed tokenize`.
 struct TokenizeOptions {
   std::string file;            ///< the text, or a folder of texts; relative to the working folder, then to the data folder
   std::string vocabulary;      ///< its folder, likewise; empty: train one

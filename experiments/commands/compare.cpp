@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -35,11 +36,10 @@ struct Compared {
 
 /// The last `count` names of a path.
 std::string last_names(fs::path const& path, std::size_t count) {
-  std::vector<std::string> const names(path.begin(), path.end());
-  std::string result;
-  for (std::size_t i = names.size() - std::min(count, names.size()); i < names.size(); ++i)
-    result += (result.empty() || result == "/" ? "" : "/") + names[i];
-  return result;
+  std::vector<fs::path> const names(path.begin(), path.end());
+  fs::path last;
+  for (auto const& name : std::span(names).last(std::min(count, names.size()))) last /= name;
+  return last.string();
 }
 
 /// Names each run by the last parts of its path: as few parts as make all names different.
@@ -130,13 +130,9 @@ std::string curve(std::vector<std::pair<Index, double>> const& series, double lo
 std::string curves(std::vector<Compared> const& runs, std::string const& metric) {
   double lowest = std::numeric_limits<double>::infinity(), highest = -lowest;
   for (auto const& run : runs) {
-    if (auto const found = run.history.find(metric); found != run.history.end()) {
-      for (auto const& [step, value] : found->second) {
-        if (!std::isfinite(value)) continue;
-        lowest = std::min(lowest, value);
-        highest = std::max(highest, value);
-      }
-    }
+    if (!run.history.contains(metric)) continue;
+    for (auto const& [step, value] : run.history.at(metric))
+      if (std::isfinite(value)) lowest = std::min(lowest, value), highest = std::max(highest, value);
   }
   auto const* const info = find_metric(metric);
   bool const higher = info != nullptr && info->better == Better::higher;

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <limits>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -48,24 +49,23 @@ class DecodedTexts : public Metric {
   std::map<Index, std::string> lines_;
 };
 
-/// One metric of each kind, over rows that are added fold by fold.
+/// One metric of each kind, over rows that are added fold by fold: over all of them, and without each fold.
 class Gathered {
  public:
-  Gathered(std::vector<MetricKind const*> const& kinds, Dataset const& data, std::size_t folds) : whole_(made(kinds, data)) {
-    for (std::size_t fold = 0; fold < folds; ++fold) without_.push_back(made(kinds, data));
+  Gathered(std::vector<MetricKind const*> const& kinds, Dataset const& data, std::size_t folds) {
+    for (std::size_t i = 0; i <= folds; ++i) all_.push_back(mapped(kinds, [&](MetricKind const* kind) { return kind->make(data); }));
   }
   /// Metrics to which rows of this fold are to be added.
   void add_to(EvaluatedBatch::Metrics& metrics, std::size_t fold) const {
-    for (auto const& metric : whole_) metrics.push_back(metric.get());
-    for (std::size_t other = 0; other < without_.size(); ++other)
-      if (other != fold)
-        for (auto const& metric : without_[other]) metrics.push_back(metric.get());
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (i != fold + 1)
+        for (auto const& metric : all_[i]) metrics.push_back(metric.get());
   }
-  Row values(Index step) const { return row(whole_, step); }
+  Row values(Index step) const { return row(all_.front(), step); }
   /// The standard error of each value by the jackknife, which applies to any metric, including BLEU.
   Row errors(Index step) const {
     Row result = values(step);
-    auto const without = mapped(without_, [&](Metrics const& metrics) { return row(metrics, step); });
+    auto const without = mapped(std::span(all_).subspan(1), [&](Metrics const& metrics) { return row(metrics, step); });
     for (auto& [name, value] : result.values) {
       std::vector<double> left;
       for (Row const& each : without) {
@@ -79,9 +79,6 @@ class Gathered {
 
  private:
   using Metrics = std::vector<std::unique_ptr<Metric>>;
-  static Metrics made(std::vector<MetricKind const*> const& kinds, Dataset const& data) {
-    return mapped(kinds, [&](MetricKind const* kind) { return kind->make(data); });
-  }
   static Row row(Metrics const& metrics, Index step) {
     constexpr std::string_view prefix = "m.";
     Row written{step, {}};
@@ -90,8 +87,7 @@ class Gathered {
     return written;
   }
 
-  Metrics whole_;
-  std::vector<Metrics> without_;
+  std::vector<Metrics> all_;  ///< the first over all rows, then without fold 0, 1, …
 };
 
 /// A trained model and the data that it was trained on.

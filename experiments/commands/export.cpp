@@ -20,7 +20,6 @@ namespace heed {
 
 namespace {
 
-/// Options of `heed export`.
 struct ExportOptions {
   std::vector<fs::path> arguments;  ///< folders of runs and ablations, or their names in the output folder; the last one is the target
   Folders folders;

@@ -19,8 +19,6 @@ namespace {
 /// The contexts of every attention layer in a pass, in its order: [B, n, H·d_v].
 using LayerContexts = std::vector<std::pair<std::string, Tensor>>;
 
-Batch batch_of(Tensor const& tokens) { return {{"inputs", tokens}}; }
-
 LayerContexts contexts_of(Model const& model, Tensor const& tokens) {
   LayerContexts all;
   Observer const observer{.contexts = [&](std::string const& layer, Tensor const& contexts) {
@@ -29,7 +27,7 @@ LayerContexts contexts_of(Model const& model, Tensor const& tokens) {
   }};
   Pass pass;
   pass.watching.observer = &observer;
-  model.run(batch_of(tokens), pass);
+  model.run(Batch{{"inputs", tokens}}, pass);
   return all;
 }
 
@@ -37,7 +35,7 @@ LayerContexts contexts_of(Model const& model, Tensor const& tokens) {
 double loss_of(Model const& model, Tensor const& tokens, Observer const* observer) {
   Pass pass;
   pass.watching.observer = observer;
-  Tensor const logits = model.logits(batch_of(tokens), pass);
+  Tensor const logits = model.logits(Batch{{"inputs", tokens}}, pass);
   Index const length = tokens.size(1), classes = logits.size(-1);
   Tensor const of_next = slice(reshape(logits, {1, length, classes}), 1, 0, length - 1);
   return cross_entropy(of_next, slice(tokens, 1, 1, length)).item();

@@ -21,7 +21,6 @@
 
 namespace heed {
 
-/// Options of `heed inspect`.
 struct InspectOptions : ChosenRun {
   std::string text;  ///< token ids for a model of data without text; "[MASK]" is a masked model's mask token
   /// For a model with a source or a picture; default: its own output. For labelled examples: the second text.
@@ -57,8 +56,7 @@ struct Inspected {
   virtual void show(InspectOptions const& options) = 0;
   /// Whether inputs are held-out rows of its data, numbered by --row.
   virtual bool by_rows() const { return false; }
-  /// Draws the maps to --picture, if asked for. Of attention to a picture returns them as text; "": they are shown as tables per layer and
-  /// head.
+  /// Draws the maps to --picture, if asked for. Returns those of a picture as text; "": they are shown as tables per layer and head.
   virtual std::string page(InspectOptions const& options, AttentionMaps const& attention) const;
 
   /// A text, or token ids, as a batch of one sequence. Throws ConfigError about the argument.

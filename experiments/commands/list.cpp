@@ -108,10 +108,9 @@ std::string list_keys(std::string const& section) {
 }
 
 std::vector<ListEntry> key_entries() {
-  std::vector<ListEntry> entries;
-  Experiment settings;
-  for (auto const& field : settings.fields()) entries.push_back({field.name, [section = field.name] { return list_keys(section); }});
-  return entries;
+  return mapped(Experiment().fields(), [](Field const& field) {
+    return ListEntry{field.name, [section = field.name] { return list_keys(section); }};
+  });
 }
 
 std::string const ablation_example =

@@ -8,9 +8,8 @@
 
 namespace heed {
 
-/// A topic's page, as tables made from the declarations; for the empty topic, the list of topics. `name`: details of one entry. Throws
-/// ConfigError for an unknown one, with the nearest. `markdown`: the tables of attention and positions, or of an ablation's keys, as in the
-/// README files.
+/// A topic's page, as tables made from the declarations; for the empty topic, the list of topics. `name`: details of one entry. `markdown`:
+/// the tables of README files: attention with positions, or an ablation's keys. Throws ConfigError for what is unknown, with the nearest.
 std::string list(std::string const& topic, std::string const& name = "", bool markdown = false);
 
 /// Variants of one sort, one per row: for the terminal and the README files.

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "autograd/error.hpp"
-#include "experiments/commands/command_line.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/program/failure.hpp"
 

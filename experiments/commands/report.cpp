@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/results.hpp"
@@ -25,8 +26,7 @@ bool is_one(fs::path const& folder) {
   return is_file(folder / "summary.json") || is_file(folder / "config.yaml") || is_file(folder / "ablation.yaml");
 }
 
-/// The folder itself, if it is that of a run, study or ablation; else the folders inside it that have results, sorted by name. Throws
-/// FileError if there are none.
+/// The folder itself if it is one of a run, study or ablation; else those inside it that have results, by name. Throws FileError for none.
 std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   if (is_one(folder)) return {folder};
   std::vector<fs::path> results, unfinished;
@@ -39,8 +39,7 @@ std::vector<fs::path> results_in(fs::path const& folder, bool quiet) {
   }
   std::ranges::sort(results);
   std::ranges::sort(unfinished);
-  std::string names;
-  for (auto const& each : unfinished) names += (names.empty() ? "" : ", ") + each.filename().string();
+  auto const names = fmt::format("{}", fmt::join(mapped(unfinished, [](auto const& each) { return each.filename().string(); }), ", "));
   if (results.empty())
     throw FileError(
         fmt::format("{}: there are no results in it: no summary.json, which runs, studies and ablations write, nor folders with one{}",

@@ -143,19 +143,15 @@ void declare_sample(CLI::App& app, SampleOptions& options) {
            });
 }
 
-/// In `heed sample --prompt TEXT RUN` the parser takes RUN for a prompt; this moves it to its place. Throws ConfigError without RUN.
-void find_run(SampleOptions& options, GlobalOptions const&) {
+/// Whether the text goes to a terminal; and RUN, which in `heed sample --prompt TEXT RUN` the parser takes for a prompt, moved to its
+/// place. Throws ConfigError without RUN.
+void complete_sample(SampleOptions& options, GlobalOptions const&) {
+  options.printable = ::isatty(STDOUT_FILENO) != 0;
   for (std::string& prompt : options.prompts) prompt = unmarked(prompt);
   if (!options.run.empty()) return;
   if (options.prompts.size() < 2) throw ConfigError("sample", "RUN is required (see heed sample --help)");
   options.run = options.prompts.back();
   options.prompts.pop_back();
-}
-
-Exit sample_at_terminal(SampleOptions const& given) {
-  SampleOptions options = given;
-  options.printable = ::isatty(STDOUT_FILENO) != 0;
-  return sample(options, std::cout);
 }
 
 Declared<Command> const sample_command{
@@ -166,7 +162,8 @@ Declared<Command> const sample_command{
      .footer = "examples:\n"
                "  heed sample runs/shakespeare --prompt \"ROMEO:\" \"JULIET:\" --tokens 300 --temperature 0.8\n"
                "  heed sample grammar --prompt \"the dogs that\" --count 5",
-     .add = with_options<SampleOptions>(declare_sample, sample_at_terminal, find_run)}};
+     .add = with_options<SampleOptions>(
+         declare_sample, [](SampleOptions const& options) { return sample(options, std::cout); }, complete_sample)}};
 
 }  // namespace
 

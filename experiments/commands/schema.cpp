@@ -5,6 +5,7 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
+#include "experiments/config/nearest.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/file_kind.hpp"
 #include "experiments/train/experiment.hpp"
@@ -31,22 +32,13 @@ Json words(Field const& field) {
   return schema;
 }
 
-Json or_none(Json schema) { return {{"anyOf", {std::move(schema), {{"enum", {nullptr, "none"}}}}}}; }
+Json list_of(Json items) { return {{"type", "array"}, {"items", std::move(items)}}; }
 
-/// A section with its kind, or the name of the kind alone.
-Json choice(Choice const& choice, int depth) {
-  Json kinds = Json::array(), names = Json::array();
-  for (auto const& option : choice.options) {
-    names.push_back(option.name);
-    kinds.push_back(section(*option.make(), option.name, depth + 1));
-    kinds.back()["description"] = option.help;
-  }
-  kinds.push_back({{"enum", names}});
-  return {{"anyOf", kinds}};
-}
+/// A schema, or one of these words if there are any.
+Json or_one_of(Json schema, Json const& words) { return words.empty() ? schema : Json{{"anyOf", {std::move(schema), {{"enum", words}}}}}; }
+Json or_none(Json schema) { return or_one_of(std::move(schema), {nullptr, "none"}); }
 
-/// The schema of a field's value. A string without a list of words may also be a number or a boolean: that is how YAML reads names such as
-/// 2024 or no.
+/// The schema of a field's value. A string without words may also be a number or a boolean, as which YAML reads names like 2024 or no.
 struct Describe {
   Field const& field;
   int depth;
@@ -58,27 +50,31 @@ struct Describe {
     if (!field.words.empty()) return words(field);
     return {{"type", {"string", "number", "boolean"}}};
   }
-  Json operator()(std::vector<double>*) const { return {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}; }
-  Json operator()(std::vector<std::string>*) const { return {{"type", "array"}, {"items", words(field)}}; }
-  Json operator()(std::vector<std::vector<double>>*) const {
-    return {{"type", "array"}, {"items", {{"type", "array"}, {"items", ranged({{"type", "number"}}, field)}}}};
-  }
+  Json operator()(std::vector<double>*) const { return list_of(ranged({{"type", "number"}}, field)); }
+  Json operator()(std::vector<std::string>*) const { return list_of(words(field)); }
+  Json operator()(std::vector<std::vector<double>>*) const { return list_of(list_of(ranged({{"type", "number"}}, field))); }
   Json operator()(std::optional<double>*) const { return or_none(ranged({{"type", "number"}}, field)); }
   Json operator()(std::optional<Index>*) const { return or_none(ranged({{"type", "integer"}}, field)); }
   Json operator()(std::optional<std::string>*) const { return or_none(words(field)); }
   Json operator()(Settings* settings) const {
     Json const whole = section(*settings, "", depth + 1);
     if (settings->has_own_words()) return {{"anyOf", {whole, {{"type", {"string", "number"}}}}}};
-    auto const short_words = settings->short_words();
-    if (short_words.empty()) return whole;
-    return {{"anyOf", {whole, {{"enum", short_words}}}}};
+    return or_one_of(whole, settings->short_words());
   }
-  Json operator()(SettingsList* list) const { return {{"type", "array"}, {"items", (*this)(list->one().get())}}; }
+  Json operator()(SettingsList* list) const { return list_of((*this)(list->one().get())); }
   Json operator()(SettingsMap* named) const {
-    Json const map{{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}};
-    return named->words.empty() ? map : Json{{"anyOf", {map, {{"enum", named->words}}}}};
+    return or_one_of({{"type", "object"}, {"additionalProperties", (*this)(named->one().get())}}, named->words);
   }
-  Json operator()(Choice* options) const { return choice(*options, depth); }
+  /// A section with its kind, or the name of the kind alone.
+  Json operator()(Choice* choice) const {
+    Json kinds = Json::array();
+    for (auto const& option : choice->options) {
+      kinds.push_back(section(*option.make(), option.name, depth + 1));
+      kinds.back()["description"] = option.help;
+    }
+    kinds.push_back({{"enum", names_of(choice->options)}});
+    return {{"anyOf", kinds}};
+  }
 };
 
 /// The schema of a section; `kind`: the kind that selects it, "" for a section without kinds.
@@ -113,7 +109,7 @@ Json ablation_section() {
   properties["vary"] = values;
   properties["together"] = values;
   properties["add"] = {{"type", "object"}, {"additionalProperties", {{"type", "object"}}}};
-  properties["skip"] = {{"type", "array"}, {"items", {{"type", "object"}}}};
+  properties["skip"] = list_of({{"type", "object"}});
   properties["seeds"] = seeds;
   properties["baseline"] = {{"type", {"object", "string", "number"}}};
   properties["tune"] = {

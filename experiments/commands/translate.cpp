@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <sstream>
@@ -42,7 +43,7 @@ struct SourceLine {
 
 class Filter {
  public:
-  Filter(TranslateOptions const& options, std::istream& in, std::ostream& out)
+  Filter(TranslateOptions const& options, std::streambuf& in, std::ostream& out)
       : options_(options), in_(in), out_(out), run_(open_run(options)), translator_(run_) {
     if (auto const note = run_.weights_note(); !note.empty()) fmt::print(stderr, "{}\n", note);
   }
@@ -84,11 +85,10 @@ class Filter {
   /// The next line without its end; nothing after the last line. Of one that is too long the rest is not read.
   std::optional<std::string> next() const {
     using Traits = std::streambuf::traits_type;
-    auto& from = *in_.rdbuf();
     std::string line;
-    auto read = from.sbumpc();
+    auto read = in_.sbumpc();
     if (Traits::eq_int_type(read, Traits::eof())) return std::nullopt;
-    for (; !Traits::eq_int_type(read, Traits::eof()) && Traits::to_char_type(read) != '\n'; read = from.sbumpc()) {
+    for (; !Traits::eq_int_type(read, Traits::eof()) && Traits::to_char_type(read) != '\n'; read = in_.sbumpc()) {
       if (line.size() == max_bytes_of_line) throw Error(fmt::format("the line has more than {} bytes", max_bytes_of_line));
       line += Traits::to_char_type(read);
     }
@@ -146,7 +146,7 @@ class Filter {
   }
 
   TranslateOptions const& options_;
-  std::istream& in_;
+  std::streambuf& in_;
   std::ostream& out_;
   TrainedModel run_;
   Translator translator_;
@@ -155,8 +155,7 @@ class Filter {
   std::vector<Alignment> alignments_;
 };
 
-/// Reads standard input, or a file. std::filebuf and std::cin may treat a failed read as the end of the file; this throws Error with the
-/// system's reason.
+/// Reads standard input, or a file. A failed read, which std::filebuf may take for the end of the file, throws Error with the reason.
 class DescriptorBuffer : public std::streambuf {
  public:
   DescriptorBuffer() = default;
@@ -183,22 +182,6 @@ class DescriptorBuffer : public std::streambuf {
   int descriptor_ = STDIN_FILENO;
   std::array<char, 65536> bytes_;
 };
-
-Exit translate_from(TranslateOptions const& options, std::istream& in, std::ostream& out) {
-  if (options.best > options.beam.width)
-    throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
-  if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
-  if (options.save.empty()) {
-    Filter(options, in, out).translate_all();
-    return Exit::done;
-  }
-  AtomicFile saved(options.save);
-  std::ostringstream text;
-  Filter(options, in, text).translate_all();
-  saved.write(text.str());
-  saved.commit();
-  return Exit::done;
-}
 
 void declare_translate(CLI::App& app, TranslateOptions& options) {
   add_argument(app, "RUN", "a run's folder or name, or its checkpoint", options.run);
@@ -238,10 +221,21 @@ Declared<Command> const translate_command{
 }  // namespace
 
 Exit translate(TranslateOptions const& options, std::istream& in, std::ostream& out) {
-  if (options.input.empty()) return translate_from(options, in, out);
-  DescriptorBuffer buffer(options.input);
-  std::istream from(&buffer);
-  return translate_from(options, from, out);
+  auto const file = options.input.empty() ? nullptr : std::make_unique<DescriptorBuffer>(options.input);
+  std::streambuf& from = file ? *file : *in.rdbuf();
+  if (options.best > options.beam.width)
+    throw ConfigError("--nbest", fmt::format("{} hypotheses of a line need --beam {} or more", options.best, options.best));
+  if (!options.attention.empty()) expect_ending("--attention", options.attention, {".html", ".svg", ".pdf", ".png"});
+  if (options.save.empty()) {
+    Filter(options, from, out).translate_all();
+    return Exit::done;
+  }
+  AtomicFile saved(options.save);
+  std::ostringstream text;
+  Filter(options, from, text).translate_all();
+  saved.write(text.str());
+  saved.commit();
+  return Exit::done;
 }
 
 }  // namespace heed

@@ -10,7 +10,6 @@
 
 namespace heed {
 
-/// Options of `heed translate`.
 struct TranslateOptions : ChosenRun {
   std::filesystem::path input;      ///< empty: standard input
   std::filesystem::path save;       ///< empty: standard output

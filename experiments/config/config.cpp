@@ -67,10 +67,7 @@ class Reader {
  public:
   Reader(Document const& document, Settings& settings) : document_(document), settings_(settings) {}
 
-  void read() { section(settings_, document_.root, "", nullptr); }
-
- private:
-  /// A section; `choice` if its kind chose these settings.
+  /// Reads a section; `choice` if its kind chose these settings.
   void section(Settings& settings, Yaml const& node, std::string const& path, Choice const* choice) {
     if (node.kind == Yaml::NodeKind::list) refuse(node, path, "a section (key: value)");
     bool const word = (node.kind == Yaml::NodeKind::scalar || !node.text.empty()) && !(choice && option(*choice, node.text));
@@ -95,6 +92,7 @@ class Reader {
     if (auto const contradiction = settings.contradiction()) contradict(*contradiction, node, path);
   }
 
+ private:
   void read_field(Field const& field, Yaml const& node, std::string const& path) {
     if (auto* const* const settings = std::get_if<Settings*>(&field.target))
       section(**settings, node, path, nullptr);
@@ -131,8 +129,7 @@ class Reader {
 
   void absent(Field const& field, Yaml const& parent, std::string const& section_path) {
     std::string const path = dotted(section_path, field.name);
-    Yaml nothing;
-    nothing.location = parent.location;
+    Yaml const nothing{Yaml::NodeKind::null, "", false, {}, {}, parent.location};
     if (std::holds_alternative<Settings*>(field.target) || std::holds_alternative<Choice*>(field.target))
       read_field(field, nothing, path);
     else if (field.required)
@@ -177,7 +174,7 @@ class Reader {
       refuse(node, path, "a section (key: value)" + either, hint);
     }
     for (auto const& field : settings.fields())
-      if (!in_range(field)) refuse(node, dotted(path, field.name), wanted(field));
+      if (read_value(value_of(field), field)) refuse(node, dotted(path, field.name), wanted(field));
   }
 
   [[noreturn]] static void refuse(Yaml const& node, std::string const& path, std::string const& wanted, std::string const& hint = "") {
@@ -246,8 +243,7 @@ class Reader {
   Settings& settings_;
 };
 
-/// Replaces every `${key.path}` in a text by the value of that key. Throws ConfigError at `location` for a key that is unknown or has no
-/// single value.
+/// Replaces every `${key.path}` in a text by that key's value. Throws ConfigError at `location` for a key that is unknown or no scalar.
 std::string substitute(std::string_view text, Settings& settings, Location const& location) {
   std::string result;
   Yaml const values = tree(settings);
@@ -328,7 +324,7 @@ void assign(Document& document, std::string_view key, Yaml value) {
 }
 
 void fill(Document const& document, Settings& settings) {
-  Reader(document, settings).read();
+  Reader(document, settings).section(settings, document.root, "", nullptr);
   for (auto const& field : settings.fields()) {
     auto* const* const text = std::get_if<std::string*>(&field.target);
     if (field.name == "name" && text) **text = substitute(**text, settings, location_of(document, "name"));
@@ -336,11 +332,6 @@ void fill(Document const& document, Settings& settings) {
 }
 
 Location location_of(Document const& document, std::string_view key) { return nearest_to(document.root, key).location; }
-
-Location location_in_list(Document const& document, std::string_view key, std::size_t item) {
-  Yaml const* const list = document.root.find(key);
-  return list != nullptr && item < list->items.size() ? list->items[item].location : location_of(document, key);
-}
 
 std::filesystem::path resolve_path(std::string const& text, std::filesystem::path const& config_folder,
                                    std::filesystem::path const& data_folder) {

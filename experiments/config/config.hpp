@@ -24,10 +24,9 @@ Document load(std::filesystem::path const& file);
 /// Reads a text; `source` names it in messages.
 Document parse(std::string_view text, std::string const& source = "configuration");
 
-/// Applies an argument `key.path=value`; the value is YAML, so lists and maps work. Replaces the whole value of the key, and creates
-/// missing sections on the way (keys of a replaced section that are no longer set are named on standard error); a section written as a word
-/// (`attention: local-p`) keeps the word's meaning except for what is assigned inside it. Throws ConfigError that names the argument;
-/// whether the key exists is checked by fill().
+/// Applies an argument `key.path=value`, whose value is YAML. Replaces the key's whole value (keys of a section that are no longer set are
+/// named on standard error), and creates missing sections on the way; a section written as a word (`attention: local-p`) keeps the word's
+/// meaning except for what is assigned inside it. Throws ConfigError that names the argument; fill() checks whether the key exists.
 void assign(Document& document, std::string_view argument);
 
 /// The same for a parsed value (an ablation's arm).
@@ -46,11 +45,8 @@ void assign(Document& document, std::string_view key, Yaml value);
 /// contradictions: location, dotted key, what is wanted, what was found, the nearest valid name.
 void fill(Document const& document, Settings& settings);
 
-/// Where the value of a dotted key was written, or the nearest section around it.
+/// Where the value of a dotted key was written, or the nearest section around it; items of lists are numbers, "groups.0".
 Location location_of(Document const& document, std::string_view key);
-
-/// Where item `item` of the list under a key was written, else as location_of().
-Location location_in_list(Document const& document, std::string_view key, std::size_t item);
 
 /// The current settings, defaults included, in the order of their description. Reals always have a point and read back exactly.
 Yaml tree(Settings& settings);
@@ -71,8 +67,7 @@ std::vector<std::pair<std::string, std::string>> flatten(Yaml const& root);
 /// The dotted keys that only one of two configurations has or whose values differ, in order of appearance.
 std::vector<std::string> differing_keys(Yaml const& a, Yaml const& b);
 
-/// A page of help: a row per key with type and range, default and meaning; the kinds of a choice one after another. `section`: the keys of
-/// a section alone.
+/// A page of help: a row per key with type and range, default and meaning; a choice's kinds in turn. `section`: the keys of one alone.
 std::string describe(Settings& settings, std::size_t indent = 0, std::string const& section = "");
 
 /// The file that a path in a configuration names: absolute, else relative to the configuration's folder, else to the data folder (empty:

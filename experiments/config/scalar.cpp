@@ -179,22 +179,6 @@ std::optional<Misfit> read_value(Yaml const& node, Field const& field) {
       field.target);
 }
 
-bool in_range(Field const& field) {
-  return std::visit(
-      [&](auto* target) {
-        using T = std::remove_pointer_t<decltype(target)>;
-        if constexpr (std::is_same_v<T, double> || std::is_same_v<T, Index>)
-          return admits(field, static_cast<double>(*target));
-        else if constexpr (std::is_same_v<T, std::optional<double>> || std::is_same_v<T, std::optional<Index>>)
-          return !*target || admits(field, static_cast<double>(**target));
-        else if constexpr (std::is_same_v<T, std::vector<double>>)
-          return std::all_of(target->begin(), target->end(), [&](double x) { return admits(field, x); });
-        else
-          return true;
-      },
-      field.target);
-}
-
 std::string wanted(Field const& field, bool item) {
   return std::visit(
       [&](auto* target) -> std::string {

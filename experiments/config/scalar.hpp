@@ -29,11 +29,7 @@ struct Misfit {
 /// Reads a value of the field's type and range from a node into its target; nothing on success. Not for sections.
 std::optional<Misfit> read_value(Yaml const& node, Field const& field);
 
-/// Whether the field's current number or numbers are in its range (true for other fields).
-bool in_range(Field const& field);
-
-/// The values that a field accepts: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; with `item`, those that an item
-/// of its list accepts.
+/// What a field accepts: "an integer ≥ 1", "one of adam, sgd", "a list of numbers ≥ 0 and < 1"; `item`: what an item of its list may be.
 std::string wanted(Field const& field, bool item = false);
 
 /// The contents of a node: "nothing", "a list", "a section", "'3.5'", "the text '3' in quotes".

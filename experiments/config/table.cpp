@@ -169,11 +169,9 @@ std::string short_number(double x, int decimals, bool plus) {
     if (text.size() <= room) return sign + text;
     if (size < 1) break;  // fewer decimals would show less of it
   }
-  for (int digits = 2; digits > 0; --digits) {
-    auto text = by_powers_of_ten(size, digits);
-    if (text.size() <= room) return sign + text;
-  }
-  return sign + by_powers_of_ten(size, 0);
+  int digits = 2;
+  while (digits > 0 && by_powers_of_ten(size, digits).size() > room) --digits;
+  return sign + by_powers_of_ten(size, digits);
 }
 
 NumberFormat::NumberFormat(double largest) {
@@ -205,13 +203,9 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
   for (auto at = text.find(from); at != text.npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
 }
 
-std::string indented(std::string const& lines) {
-  std::string result;
-  for (std::size_t i = 0, end = 0; i < lines.size(); i = end) {
-    end = lines.find('\n', i) + 1;
-    result += "  " + lines.substr(i, end - i);
-  }
-  return result;
+std::string indented(std::string lines) {
+  for (std::size_t i = 0; i < lines.size(); i = std::min(lines.find('\n', i), lines.size() - 1) + 1) lines.insert(i, "  ");
+  return lines;
 }
 
 }  // namespace heed

@@ -61,6 +61,6 @@ class NumberFormat {
 void replace_all(std::string& text, std::string_view from, std::string_view to);
 
 /// Every line indented by two columns.
-std::string indented(std::string const& lines);
+std::string indented(std::string lines);
 
 }  // namespace heed

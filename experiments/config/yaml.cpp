@@ -39,8 +39,7 @@ class YamlText {
       if (text[i] == '\n') line_starts_.push_back(i + 1);
   }
 
-  /// The location of a byte, given its line and its column in bytes, both from zero. Counts on from the one asked for before: a file of one
-  /// long line would take forever otherwise.
+  /// The location of a byte, given its line and column in bytes, from zero. Counts on from the one before: else a long line takes forever.
   Location location(std::size_t line, std::size_t byte) {
     if (!lines_) return {name_, 0, 0};
     if (line != line_ || byte < byte_) line_ = line, byte_ = 0, characters_ = 0;
@@ -133,11 +132,9 @@ class Builder : public YAML::EventHandler {
   }
   void OnSequenceStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
     stack_.push_back({open(Yaml::NodeKind::list, mark, tag), anchor});
-    check_levels(mark, 0);
   }
   void OnMapStart(YAML::Mark const& mark, std::string const& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
     stack_.push_back({open(Yaml::NodeKind::map, mark, tag), anchor});
-    check_levels(mark, 0);
   }
   void OnSequenceEnd() override { close(); }
   void OnMapEnd() override { close(); }
@@ -145,10 +142,10 @@ class Builder : public YAML::EventHandler {
   void OnAlias(YAML::Mark const& mark, YAML::anchor_t anchor) override {
     auto const known = anchors_.find(anchor);
     if (known == anchors_.end()) throw ConfigError(source_.location(mark), "an alias to the value that contains it");
-    check_levels(mark, known->second.levels);
-    count(known->second.values, source_.location(mark));
-    Yaml copy = known->second.value;  // keeps its location: there it can be corrected
-    add(std::move(copy), 0);
+    auto const [values, levels] = extent_of(known->second);
+    check_levels(mark, levels);
+    count(values, source_.location(mark));
+    add(known->second, 0);  // keeps its location: there it can be corrected
   }
 
  private:
@@ -161,17 +158,12 @@ class Builder : public YAML::EventHandler {
     bool merges = false;                              // the key is that of a merge
     std::vector<Yaml> merged = {};                    // maps
   };
-  struct Anchored {
-    Yaml value;
-    std::size_t values, levels;
-  };
 
   Yaml open(Yaml::NodeKind kind, YAML::Mark const& mark, std::string const& tag) {
     if (!tag.empty() && tag != "?" && tag != "!") throw ConfigError(source_.location(mark), "tags are not used here: " + shown(tag));
-    Yaml value;
-    value.kind = kind;
-    value.location = source_.location(mark);
+    Yaml value{kind, "", false, {}, {}, source_.location(mark)};
     count(1, value.location);
+    check_levels(mark, kind == Yaml::NodeKind::list || kind == Yaml::NodeKind::map ? 1 : 0);
     return value;
   }
 
@@ -198,9 +190,8 @@ class Builder : public YAML::EventHandler {
 
   void add(Yaml value, YAML::anchor_t anchor) {
     if (anchor != 0) {
-      auto const [values, levels] = extent_of(value);
-      count(values, value.location);
-      anchors_.insert_or_assign(anchor, Anchored{value, values, levels});
+      count(extent_of(value).first, value.location);
+      anchors_.insert_or_assign(anchor, value);
     }
     if (stack_.empty()) {
       root_ = std::move(value);
@@ -252,7 +243,7 @@ class Builder : public YAML::EventHandler {
   YamlText& source_;
   Yaml root_;
   std::vector<Frame> stack_;
-  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::map<YAML::anchor_t, Yaml> anchors_;
   std::size_t values_ = 0;
   int documents_ = 0;
 };
@@ -308,13 +299,7 @@ std::string dotted(std::string_view section, std::string_view key) {
   return section.empty() ? std::string(key) : fmt::format("{}.{}", section, key);
 }
 
-Yaml Yaml::scalar(std::string text, bool quoted) {
-  Yaml value;
-  value.kind = NodeKind::scalar;
-  value.text = std::move(text);
-  value.quoted = quoted;
-  return value;
-}
+Yaml Yaml::scalar(std::string text, bool quoted) { return {NodeKind::scalar, std::move(text), quoted, {}, {}, {}}; }
 
 Yaml::Entry const* Yaml::entry(std::string_view key) const {
   auto const found = std::ranges::find(entries, key, &Entry::key);

@@ -27,8 +27,7 @@ struct ConfigError : Error {
   ConfigError(std::string const& what, std::string const& message) : Error(what + ": " + message) {}
 };
 
-/// A value of a YAML document, with the location where it was written. Scalars stay text, because their meaning depends on the key (`no` is
-/// a string for a name, false for a switch).
+/// A value of a YAML document and where it was written. Scalars stay text: `no` is a string for a name, and false for a switch.
 struct Yaml {
   enum class NodeKind { null, scalar, list, map };
   struct Entry;
@@ -55,11 +54,10 @@ struct Yaml::Entry {
   Yaml value;
 };
 
-/// Parses a text; null if it is empty. `source` names the text in messages; `lines`: whether it has lines and columns worth reporting.
-/// Aliases are replaced by copies, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) by the entries of the maps it names, unless
-/// the map itself or an earlier one has the key. Throws ConfigError for bad syntax, bytes that are not UTF-8, control characters, tabs as
-/// indentation, duplicate keys, keys that are not words or longer than 250 bytes, tags, a second document, more than 64 levels, and more
-/// than a million values.
+/// Parses a text; null if it is empty. `source` names it in messages; `lines`: whether its lines and columns are worth reporting. Aliases
+/// become copies, and the merge key of YAML 1.1 (`<<: *base`, `<<: [*a, *b]`) the entries of the maps it names, unless the map itself or an
+/// earlier one has the key. Throws ConfigError for bad syntax, bytes that are not UTF-8, control characters, tabs as indentation, duplicate
+/// keys, keys that are not words or longer than 250 bytes, tags, a second document, more than 64 levels or a million values.
 Yaml parse_yaml(std::string_view text, std::string const& source, bool lines = true);
 
 /// parse_yaml of a file of at most 16 MB. Throws ConfigError if there is no such file, FileError if it cannot be read.

@@ -230,7 +230,7 @@ std::optional<std::string> Experiment::contradiction() {
 }
 
 void LoadedExperiment::refuse(std::string const& key, std::string const& why, std::optional<std::size_t> item) const {
-  throw ConfigError(item ? location_in_list(document, key, *item) : location_of(document, key), key + ": " + why);
+  throw ConfigError(location_of(document, item ? fmt::format("{}.{}", key, *item) : key), key + ": " + why);
 }
 
 LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> const& overrides, Folders folders) {

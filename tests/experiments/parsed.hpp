@@ -1,6 +1,6 @@
 #pragma once
 
-#include "experiments/commands/command_line.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/yaml.hpp"
 #include "tests/refusal.hpp"
 
