@@ -6,7 +6,6 @@
 #include "experiments/ablation/plan.hpp"
 #include "experiments/commands/commands.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/file_kind.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/json.hpp"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autograd/index.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 

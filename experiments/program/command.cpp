@@ -7,12 +7,14 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "nn/decode.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
 
 template void Registry<Command>::add(Command);
+template void Registry<ListTopic>::add(ListTopic);
 
 namespace {
 
@@ -108,6 +110,26 @@ double seconds_in(std::string const& option, std::string const& text) {
   auto const number = parsed_number<double>(text.substr(0, text.size() - (has_unit ? 1 : 0)));
   if (!number || !(*number > 0)) throw ConfigError(option, fmt::format("wants a time, like 90s, 10m or 2h, found '{}'", text));
   return *number * factor;
+}
+
+std::string choice_page(Choice const& choice, std::string const& topic) {
+  auto const rows = mapped(choice.options, [](auto const& option) { return std::vector{option.name, option.help}; });
+  return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
+}
+
+std::vector<ListEntry> choice_entries(Choice const& choice) {
+  std::vector<ListEntry> entries;
+  for (auto const& option : choice.options) {
+    entries.push_back({option.name, [option] {
+                         auto const settings = option.make();
+                         return option.name + ": " + option.help + "\n" + describe(*settings, 2);
+                       }});
+  }
+  return entries;
+}
+
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)()) {
+  return {order, name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,8 +10,10 @@
 
 #include "autograd/parallel.hpp"
 #include "autograd/registry.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
+#include "nn/settings.hpp"
 
 // CLI11, whose header takes seconds to compile: command.cpp and command_line.cpp alone include it.
 namespace CLI {
@@ -134,5 +137,42 @@ void add_beam(CLI::App& app, BeamSettings& beam);
 /// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);
 std::string unmarked(std::string text);
+
+/// A kind of file for `heed run` and `heed check` other than that of a run or an ablation, declared in its own folder.
+struct FileKind {
+  std::string name;  ///< the key that identifies such files: "study"
+  bool (*is)(Document const& document);
+  Exit (*run)(RunOptions const& options);
+  Exit (*check)(RunOptions const& options);
+  std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema; null: it has keys of an ablation, too
+  Exit (*plan)(RunOptions const& options) = nullptr;  ///< `heed plan`; null: there is nothing to plan
+};
+/// The kind of a file; null: none of these.
+inline FileKind const* file_kind_of(Document const& document) {
+  auto const& all = Registry<FileKind>::all();
+  auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return each.is(document); });
+  return kind == all.end() ? nullptr : &*kind;
+}
+
+/// An entry of a topic: `heed list TOPIC NAME`.
+struct ListEntry {
+  std::string name;
+  std::function<std::string()> page;
+};
+
+/// A topic of `heed list`, declared in the folder that provides it.
+struct ListTopic {
+  int order;  ///< among the others
+  std::string name, help;
+  std::function<std::string()> page;
+  std::function<std::vector<ListEntry>()> entries = {};  ///< empty: entries have no page of their own
+};
+extern template void Registry<ListTopic>::add(ListTopic);  // compiled once
+
+/// A line for each kind of a choice; and one page per kind with its keys.
+std::string choice_page(Choice const& choice, std::string const& topic);
+std::vector<ListEntry> choice_entries(Choice const& choice);
+/// A topic that lists the kinds of a choice.
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)());
 
 }  // namespace heed

@@ -15,7 +15,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/program/file_kind.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/program/system.hpp"
 #include "nn/files/input_file.hpp"
 

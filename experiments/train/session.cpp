@@ -19,7 +19,6 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/program/progress.hpp"
-#include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/finished_run.hpp"
 #include "experiments/train/predictions.hpp"
