@@ -56,13 +56,12 @@ void add_argument(CLI::App& app, std::string const& name, std::string const& hel
   app.add_option_function<std::string>(name, take, help)->required(presence == Presence::required)->type_name("");
 }
 
-void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
-                   std::function<void(std::vector<std::string> const&)> take, Presence presence) {
-  auto const plain = [take = std::move(take)](std::vector<std::string> all) {
-    std::ranges::transform(all, all.begin(), unmarked);
-    take(all);
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target, Presence presence,
+                   std::string const& type) {
+  auto const take = [target](std::vector<std::string> const& all) {
+    for (auto const& text : all) target.take(unmarked(text));
   };
-  app.add_option_function<std::vector<std::string>>(name, plain, help)->required(presence == Presence::required)->type_name(type);
+  app.add_option_function<std::vector<std::string>>(name, take, help)->required(presence == Presence::required)->type_name(type);
 }
 
 void need_one_of(CLI::App& app, std::string const& flag, std::string const& other) {

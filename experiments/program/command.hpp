@@ -73,12 +73,14 @@ std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Op
   };
 }
 
-/// What receives an option's text: a function, or a path, a string, or an optional of one, which is set to it.
+/// What receives an option's text: a function; a path, a string, or an optional of one, which is set to it; a list, to which it is added.
 struct TextTarget {
   template <class Take>
   requires std::is_invocable_v<Take, std::string const&> TextTarget(Take function) : take(std::move(function)) {}
   template <class Target>
   TextTarget(Target& target) : take([&target](std::string const& text) { target = text; }) {}
+  template <class Item>
+  TextTarget(std::vector<Item>& list) : take([&list](std::string const& text) { list.emplace_back(text); }) {}
 
   std::function<void(std::string const&)> take;
 };
@@ -99,15 +101,9 @@ enum class Presence { required, optional };
 void add_argument(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target,
                   Presence presence = Presence::required);
 
-/// All arguments that remain. Their targets are strings or paths.
-void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
-                   std::function<void(std::vector<std::string> const&)> take, Presence presence);
-template <class Target>
-void add_arguments(CLI::App& app, std::string const& name, std::string const& help, std::vector<Target>& targets,
-                   Presence presence = Presence::required, std::string const& type = "") {
-  auto const take = [&targets](std::vector<std::string> const& all) { targets.assign(all.begin(), all.end()); };
-  add_arguments(app, name, type, help, take, presence);
-}
+/// All arguments that remain, one after another.
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target,
+                   Presence presence = Presence::required, std::string const& type = "");
 
 /// "90", "90s", "10m", "2h" in seconds. Throws ConfigError about the option.
 double seconds_in(std::string const& option, std::string const& text);

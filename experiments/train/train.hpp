@@ -96,7 +96,7 @@ class Trainer {
   void check_estimator() const;
   void check_selection();
   void make_optimizer();
-  bool evaluates(std::string const& metric, std::vector<std::string>& names);
+  std::vector<std::string> evaluated(std::string const& metric);
   Checkpoint weights() const;
 
   Training training(Index steps) const;
