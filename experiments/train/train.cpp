@@ -11,7 +11,6 @@
 #include "experiments/data/view.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/train/ranks.hpp"
-#include "experiments/train/train_checks.hpp"
 
 namespace heed {
 

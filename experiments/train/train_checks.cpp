@@ -1,4 +1,5 @@
-#include "experiments/train/train_checks.hpp"
+// Checks before the first step, and before any arm of an ablation is trained: they throw ConfigError at the location of the key, FileError
+// for data.
 
 #include <algorithm>
 #include <cmath>

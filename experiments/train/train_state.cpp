@@ -1,6 +1,7 @@
 // What a training begins with, and what it leaves: initial weights, checkpoints, another run's state.
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,9 +10,44 @@
 #include "experiments/program/failure.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
+#include "nn/files/sha256.hpp"
 #include "nn/models/blocks.hpp"
 
 namespace heed {
+
+namespace {
+
+/// On which the updates made, the data's position or the random state depend.
+constexpr std::array kept_keys{
+    "seed", "dtype", "data", "model", "init", "train.batch", "train.accumulate", "train.optimizer.kind", "train.ema", "train.adapters"};
+
+/// The last checkpoint of the run in a folder. Throws ConfigError for settings that must be that run's (kept_keys) and are not, and unless
+/// train.steps exceeds its updates; FileError for a folder without a checkpoint, or with a damaged one.
+ContinuedRun continued_run(LoadedExperiment const& experiment, fs::path const& folder) {
+  if (!fs::is_directory(folder) || !has_checkpoint(folder))
+    experiment.refuse("train.continue", fmt::format("{} is not the folder of a run that has a checkpoint", folder.string()));
+  fs::path const file = folder / "checkpoint.safetensors";
+  ContinuedRun from{folder, {file.string(), sha256_of_file(file)}, load_checkpoint(folder), 0};
+  auto const found = [&](auto const& metadata, char const* key) -> std::string const& {
+    auto const entry = metadata.find(key);
+    if (entry == metadata.end())
+      throw FileError(fmt::format("{}: does not say its {}: an earlier revision of heed wrote it", file.string(), key));
+    return entry->second;
+  };
+  from.rate = parsed_number<double>(found(from.checkpoint.state_metadata, "rate")).value_or(0);
+  Experiment settings = experiment.settings;
+  auto const differing = keys_changed(parse_yaml(found(from.checkpoint.metadata, "configuration"), file.string()), settings);
+  for (auto const& key : differing)
+    if (std::ranges::any_of(kept_keys, [&](char const* kept) { return is_within(key, kept); }))
+      experiment.refuse(
+          key, fmt::format("is another in {}, which this run continues (init.from begins anew with its weights)", folder.string()));
+  if (from.checkpoint.step >= settings.train.steps)
+    experiment.refuse("train.steps", fmt::format("{} has made {} updates already", folder.string(), from.checkpoint.step));
+  return from;
+}
+
+}  // namespace
 
 DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
   Folders const& folders = experiment.folders;
