@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/json.hpp"
