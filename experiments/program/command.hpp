@@ -137,7 +137,6 @@ std::string unmarked(std::string text);
 /// A kind of file for `heed run` and `heed check` other than that of a run or an ablation, declared in its own folder.
 struct FileKind {
   std::string name;  ///< the key that identifies such files: "study"
-  bool (*is)(Document const& document);
   Exit (*run)(RunOptions const& options);
   Exit (*check)(RunOptions const& options);
   std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema; null: it has keys of an ablation, too
@@ -146,7 +145,7 @@ struct FileKind {
 /// The kind of a file; null: none of these.
 inline FileKind const* file_kind_of(Document const& document) {
   auto const& all = Registry<FileKind>::all();
-  auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return each.is(document); });
+  auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return document.root.entry(each.name) != nullptr; });
   return kind == all.end() ? nullptr : &*kind;
 }
 
