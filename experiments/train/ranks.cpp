@@ -41,14 +41,14 @@ std::unique_ptr<Ranks>& current() {
   return now;
 }
 
-/// Prints the error that `rethrow` throws, and ends all ranks. An error that all ranks have at once is printed by the first; the others
+/// Prints the exception that is being handled, and ends all ranks. An error that all ranks have at once is printed by the first; the others
 /// wait so that it can end them.
-[[noreturn]] void end_by_failure(std::function<Exit()> const& rethrow) {
+[[noreturn]] void end_by_failure() {
   if (Index const rank = started().rank; rank > 0) {
     std::this_thread::sleep_for(std::chrono::seconds(3));
     std::fputs(fmt::format("rank {}: ", rank).c_str(), stderr);
   }
-  Exit const code = guarded(rethrow);
+  Exit const code = guarded([]() -> Exit { throw; });
   ranks().end_all(code);
   std::_Exit(static_cast<int>(code));
 }
@@ -152,7 +152,7 @@ Exit with_ranks(std::function<Exit()> const& f) {
     current() = std::make_unique<Ranks>();
     return code;
   } catch (...) {
-    end_by_failure([failure = std::current_exception()]() -> Exit { std::rethrow_exception(failure); });
+    end_by_failure();
   }
 }
 

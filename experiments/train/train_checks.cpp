@@ -199,7 +199,6 @@ void Trainer::check_estimator() const {
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
 void Trainer::check_selection() {
   TrainSettings const& train = settings_.train;
-  if (!train.keeps_best() && !train.stop.patience) return;
   auto const require = [&](std::string const& key, std::string const& metric) {
     auto const names = evaluated(metric);
     if (std::ranges::find(names, metric) != names.end()) return;

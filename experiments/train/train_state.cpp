@@ -135,14 +135,11 @@ Checkpoint Trainer::checkpoint() const {
 }
 
 Checkpoint Trainer::best(Selection::Best const& chosen) {
-  Checkpoint made;
-  if (settings_.train.select.averaged()) {
-    WithAverage const averaged(*average_);
-    made = weights();
+  std::optional<WithAverage> averaged;
+  if (settings_.train.select.averaged()) averaged.emplace(*average_);
+  Checkpoint made = weights();
+  if (averaged)
     for (auto& [name, parameter] : made.parameters) parameter = parameter.clone();
-  } else {
-    made = weights();
-  }
   made.metadata["selected_by"] = settings_.train.select.metric;
   made.metadata["selected_at"] = fmt::format("{}", chosen.value);
   return made;
