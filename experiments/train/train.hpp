@@ -31,8 +31,6 @@ struct ContinuedRun {
   double rate;  ///< learning rate of its last update
 };
 
-/// Where a run's settings find their files.
-DataContext data_context(LoadedExperiment const& experiment, bool quiet);
 /// A limit of the memory that this machine has available now.
 MemoryLimit within_available_memory();
 /// Calls f and converts its Errors to ConfigErrors at the location of the key that the message begins with, else of `section`; OutOfMemory

@@ -50,15 +50,6 @@ ContinuedRun continued_run(LoadedExperiment const& experiment, fs::path const& f
 
 }  // namespace
 
-DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
-  Folders const& folders = experiment.folders;
-  return {.config_folder = folders.config_folder,
-          .data_folder = folders.data,
-          .seed = static_cast<std::uint64_t>(experiment.settings.seed),
-          .quiet = quiet,
-          .runs = folders.runs.empty() ? folders.output : folders.runs};
-}
-
 /// Takes the weights of init.from.
 void Trainer::start() {
   auto const& meant = settings_.init.changed;
@@ -66,7 +57,7 @@ void Trainer::start() {
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
     if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
-  auto const path = locate(settings_.init.from, data_context(experiment_, true));
+  auto const path = locate(settings_.init.from, data_context(experiment_.folders));
   Start const start = [&] {
     try {
       return start_from(parameters_, settings_.init, *data_, path);
@@ -95,7 +86,7 @@ void Trainer::start() {
 
 /// Takes the state of train.continue.
 void Trainer::go_on() {
-  auto const folder = locate(settings_.train.from, data_context(experiment_, true));
+  auto const folder = locate(settings_.train.from, data_context(experiment_.folders));
   continued_ = continued_run(experiment_, folder);
   Checkpoint& checkpoint = continued_->checkpoint;
   if (auto const difference = changed(files_read_by(checkpoint.metadata), files_read_))
