@@ -49,7 +49,7 @@ if(HEED_MPI)
   find_package(MPI QUIET COMPONENTS CXX)
   if(MPI_CXX_FOUND)
     list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND "-isystem") # of one file: the others are compiled as without
-    set_source_files_properties(experiments/train/mpi_ranks.cpp PROPERTIES COMPILE_DEFINITIONS HEED_MPI
+    set_source_files_properties(experiments/train/ranks.cpp PROPERTIES COMPILE_DEFINITIONS HEED_MPI
       COMPILE_OPTIONS "${MPI_CXX_INCLUDE_DIRS};-DOMPI_SKIP_MPICXX;-DMPICH_SKIP_MPICXX")
     target_link_libraries(heed_experiments PUBLIC ${MPI_CXX_LIBRARIES})
   endif()

@@ -15,7 +15,7 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/program/system.hpp"
 #include "experiments/report/report.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"

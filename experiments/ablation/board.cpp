@@ -14,7 +14,6 @@
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
-#include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "nn/files/input_file.hpp"
 

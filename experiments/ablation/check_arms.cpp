@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/ablation/tuning.hpp"
+#include "experiments/folder/result_file.hpp"
 #include "experiments/train/session.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/checkpoint.hpp"

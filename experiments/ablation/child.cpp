@@ -14,7 +14,7 @@
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/program/system.hpp"
 #include "experiments/train/session.hpp"
 
 #if defined(__linux__)

@@ -19,7 +19,6 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
-#include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/session.hpp"
 #include "nn/files/atomic_file.hpp"

@@ -21,7 +21,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/program/file_kind.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/train.hpp"
 

@@ -9,7 +9,6 @@
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/list_topic.hpp"
 
 namespace heed {
 

@@ -18,7 +18,6 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/file_kind.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/program/list_topic.hpp"
+#include "experiments/program/command.hpp"
 
 namespace heed {
 

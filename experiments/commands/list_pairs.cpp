@@ -1,7 +1,7 @@
 // heed list pairs
 
 #include "experiments/data/pairs/pair_task.hpp"
-#include "experiments/program/list_topic.hpp"
+#include "experiments/program/command.hpp"
 
 namespace heed {
 

@@ -6,7 +6,6 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/file_kind.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/session.hpp"

@@ -7,7 +7,6 @@
 #include "experiments/commands/commands.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/program/command.hpp"
-#include "experiments/program/file_kind.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/json.hpp"
 

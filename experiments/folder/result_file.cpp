@@ -5,8 +5,10 @@
 
 #include "autograd/error.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/checkpoint.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
@@ -68,6 +70,26 @@ void check_written(fs::path const& folder, std::string const& file) {
 std::vector<std::string> files_written(fs::path const& folder) {
   auto const files = hashes_in(folder);
   return mapped(files.items(), [](auto const& item) { return item.key(); });
+}
+
+Document load_kept(fs::path const& folder) {
+  fs::path const file = folder / "config.yaml";
+  std::error_code missing;
+  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: not a regular file", file.string()));
+  return load(file);
+}
+
+ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
+  auto const read = metadata.find("read");
+  if (read == metadata.end()) return {};  // written by an earlier revision
+  return read_files_of(parse_json<nlohmann::json>(read->second, "checkpoint.safetensors: what it has read"));
+}
+
+ReadFiles files_read_in(fs::path const& folder) try {
+  if (auto const read = in_summary(folder, "read"); !read.is_null()) return read_files_of(read);
+  return has_checkpoint(folder) ? files_read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
+} catch (FileError const&) {
+  return {};
 }
 
 Interruptions interruptions_of(fs::path const& folder) try {

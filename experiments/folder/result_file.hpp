@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,7 +9,9 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "autograd/index.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/config/config.hpp"
+#include "experiments/data/files.hpp"
+#include "experiments/program/system.hpp"
 
 namespace heed {
 
@@ -31,6 +34,13 @@ void check_written(std::filesystem::path const& folder, std::string const& file)
 
 /// The files whose hashes the folder's summary.json lists, in order; none without a summary.
 std::vector<std::string> files_written(std::filesystem::path const& folder);
+
+/// A run's config.yaml. Throws ConfigError as load(), FileError if it is a pipe or a device.
+Document load_kept(std::filesystem::path const& folder);
+/// The files that a checkpoint's run had read, from its metadata; none if an earlier revision wrote it. Throws FileError for invalid JSON.
+ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
+/// The files that the run in a folder has read: from its summary, else from its checkpoint; none if neither can be read.
+ReadFiles files_read_in(std::filesystem::path const& folder);
 
 /// How often a batch system stopped a run before it had finished. Timeouts are counted separately, because only they call for a longer time
 /// limit.

@@ -7,12 +7,14 @@
 
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "nn/decode.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
 
 template void Registry<Command>::add(Command);
+template void Registry<ListTopic>::add(ListTopic);
 
 namespace {
 
@@ -54,13 +56,12 @@ void add_argument(CLI::App& app, std::string const& name, std::string const& hel
   app.add_option_function<std::string>(name, take, help)->required(presence == Presence::required)->type_name("");
 }
 
-void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
-                   std::function<void(std::vector<std::string> const&)> take, Presence presence) {
-  auto const plain = [take = std::move(take)](std::vector<std::string> all) {
-    std::ranges::transform(all, all.begin(), unmarked);
-    take(all);
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target, Presence presence,
+                   std::string const& type) {
+  auto const take = [target](std::vector<std::string> const& all) {
+    for (auto const& text : all) target.take(unmarked(text));
   };
-  app.add_option_function<std::vector<std::string>>(name, plain, help)->required(presence == Presence::required)->type_name(type);
+  app.add_option_function<std::vector<std::string>>(name, take, help)->required(presence == Presence::required)->type_name(type);
 }
 
 void need_one_of(CLI::App& app, std::string const& flag, std::string const& other) {
@@ -108,6 +109,26 @@ double seconds_in(std::string const& option, std::string const& text) {
   auto const number = parsed_number<double>(text.substr(0, text.size() - (has_unit ? 1 : 0)));
   if (!number || !(*number > 0)) throw ConfigError(option, fmt::format("wants a time, like 90s, 10m or 2h, found '{}'", text));
   return *number * factor;
+}
+
+std::string choice_page(Choice const& choice, std::string const& topic) {
+  auto const rows = mapped(choice.options, [](auto const& option) { return std::vector{option.name, option.help}; });
+  return table(rows) + fmt::format("\nheed list {} NAME: its keys, with types, ranges, defaults and meanings\n", topic);
+}
+
+std::vector<ListEntry> choice_entries(Choice const& choice) {
+  std::vector<ListEntry> entries;
+  for (auto const& option : choice.options) {
+    entries.push_back({option.name, [option] {
+                         auto const settings = option.make();
+                         return option.name + ": " + option.help + "\n" + describe(*settings, 2);
+                       }});
+  }
+  return entries;
+}
+
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)()) {
+  return {order, name, help, [=] { return choice_page(choice(), name); }, [=] { return choice_entries(choice()); }};
 }
 
 }  // namespace heed

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,8 +10,10 @@
 
 #include "autograd/parallel.hpp"
 #include "autograd/registry.hpp"
+#include "experiments/config/config.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
+#include "nn/settings.hpp"
 
 // CLI11, whose header takes seconds to compile: command.cpp and command_line.cpp alone include it.
 namespace CLI {
@@ -70,12 +73,14 @@ std::function<ReadCommand(CLI::App&)> with_options(void (*declare)(CLI::App&, Op
   };
 }
 
-/// What receives an option's text: a function, or a path, a string, or an optional of one, which is set to it.
+/// What receives an option's text: a function; a path, a string, or an optional of one, which is set to it; a list, to which it is added.
 struct TextTarget {
   template <class Take>
   requires std::is_invocable_v<Take, std::string const&> TextTarget(Take function) : take(std::move(function)) {}
   template <class Target>
   TextTarget(Target& target) : take([&target](std::string const& text) { target = text; }) {}
+  template <class Item>
+  TextTarget(std::vector<Item>& list) : take([&list](std::string const& text) { list.emplace_back(text); }) {}
 
   std::function<void(std::string const&)> take;
 };
@@ -96,15 +101,9 @@ enum class Presence { required, optional };
 void add_argument(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target,
                   Presence presence = Presence::required);
 
-/// All arguments that remain. Their targets are strings or paths.
-void add_arguments(CLI::App& app, std::string const& name, std::string const& type, std::string const& help,
-                   std::function<void(std::vector<std::string> const&)> take, Presence presence);
-template <class Target>
-void add_arguments(CLI::App& app, std::string const& name, std::string const& help, std::vector<Target>& targets,
-                   Presence presence = Presence::required, std::string const& type = "") {
-  auto const take = [&targets](std::vector<std::string> const& all) { targets.assign(all.begin(), all.end()); };
-  add_arguments(app, name, type, help, take, presence);
-}
+/// All arguments that remain, one after another.
+void add_arguments(CLI::App& app, std::string const& name, std::string const& help, TextTarget const& target,
+                   Presence presence = Presence::required, std::string const& type = "");
 
 /// "90", "90s", "10m", "2h" in seconds. Throws ConfigError about the option.
 double seconds_in(std::string const& option, std::string const& text);
@@ -134,5 +133,41 @@ void add_beam(CLI::App& app, BeamSettings& beam);
 /// Since 2.6 CLI11 parses a string in brackets as a list: appends a mark to such arguments, which add_text() removes.
 void mark_brackets(std::vector<std::string>& arguments);
 std::string unmarked(std::string text);
+
+/// A kind of file for `heed run` and `heed check` other than that of a run or an ablation, declared in its own folder.
+struct FileKind {
+  std::string name;  ///< the key that identifies such files: "study"
+  Exit (*run)(RunOptions const& options);
+  Exit (*check)(RunOptions const& options);
+  std::unique_ptr<Settings> (*settings)();  ///< default settings of a whole file, for its schema; null: it has keys of an ablation, too
+  Exit (*plan)(RunOptions const& options) = nullptr;  ///< `heed plan`; null: there is nothing to plan
+};
+/// The kind of a file; null: none of these.
+inline FileKind const* file_kind_of(Document const& document) {
+  auto const& all = Registry<FileKind>::all();
+  auto const kind = std::ranges::find_if(all, [&](FileKind const& each) { return document.root.entry(each.name) != nullptr; });
+  return kind == all.end() ? nullptr : &*kind;
+}
+
+/// An entry of a topic: `heed list TOPIC NAME`.
+struct ListEntry {
+  std::string name;
+  std::function<std::string()> page;
+};
+
+/// A topic of `heed list`, declared in the folder that provides it.
+struct ListTopic {
+  int order;  ///< among the others
+  std::string name, help;
+  std::function<std::string()> page;
+  std::function<std::vector<ListEntry>()> entries = {};  ///< empty: entries have no page of their own
+};
+extern template void Registry<ListTopic>::add(ListTopic);  // compiled once
+
+/// A line for each kind of a choice; and one page per kind with its keys.
+std::string choice_page(Choice const& choice, std::string const& topic);
+std::vector<ListEntry> choice_entries(Choice const& choice);
+/// A topic that lists the kinds of a choice.
+ListTopic choice_topic(int order, std::string const& name, std::string const& help, Choice (*choice)());
 
 }  // namespace heed

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "experiments/config/yaml.hpp"
-#include "experiments/program/signals.hpp"
 
 namespace heed {
 

@@ -32,6 +32,11 @@ struct FolderError : Error {
   using Error::Error;
 };
 
+/// Thrown when a noted signal has stopped the work: exit code 130.
+struct Interrupted : Error {
+  using Error::Error;
+};
+
 /// Prints "heed: MESSAGE" as a single line on standard error and returns the code.
 Exit fail(Exit code, std::string message);
 

@@ -17,7 +17,8 @@
 #include <unistd.h>
 
 #include "experiments/config/table.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/system.hpp"
 #include "experiments/report/html.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"

@@ -11,7 +11,6 @@
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/metric/row.hpp"
-#include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/number.hpp"
@@ -25,6 +24,13 @@ namespace {
 bool is_missing(fs::path const& path) {
   std::error_code unreadable;
   return fs::status(path, unreadable).type() == fs::file_type::not_found;
+}
+
+/// "continued from runs/a at step 100, which was continued from runs/b at step 50", from a summary's lineage.
+std::string lineage_in_words(Json const& lineage) {
+  auto const before = lineage.find("continued");
+  return fmt::format("continued from {} at step {}{}", lineage.value("run", ""), lineage.value("step", Index{0}),
+                     before == lineage.end() ? "" : ", which was " + lineage_in_words(*before));
 }
 
 void read_run(Json const& json, Material& material) {

@@ -12,7 +12,7 @@
 #include "autograd/error.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/program/signals.hpp"
+#include "experiments/program/failure.hpp"
 #include "experiments/report/page.hpp"
 #include "experiments/report/parts.hpp"
 #include "experiments/report/traces.hpp"

@@ -16,10 +16,9 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
-#include "experiments/program/file_kind.hpp"
-#include "experiments/program/list_topic.hpp"
+#include "experiments/program/command.hpp"
+#include "experiments/program/failure.hpp"
 #include "experiments/program/progress.hpp"
-#include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/report.hpp"
 #include "experiments/train/experiment.hpp"
@@ -159,8 +158,6 @@ void write_study(fs::path const& folder, StudyFile& file, StudyResult const& res
   write_summary(folder, summary, {"results.csv"});
 }
 
-bool is_study(Document const& document) { return document.root.entry("study") != nullptr; }
-
 /// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options) {
   StudyFile file = load_study(options);
@@ -208,7 +205,7 @@ Exit run_study(RunOptions const& options) {
 
 std::unique_ptr<Settings> study_file() { return std::make_unique<StudyFile>(); }
 
-Declared<FileKind> const file_kind{{"study", is_study, run_study, check_study, study_file}};
+Declared<FileKind> const file_kind{{"study", run_study, check_study, study_file}};
 Declared<ListTopic> const studies_topic{choice_topic(14, "studies", "studies; with NAME: its keys", [] { return choice_of<StudyKind>(); })};
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
-#include "experiments/program/file_kind.hpp"
+#include "experiments/program/command.hpp"
 #include "experiments/program/system.hpp"
 #include "nn/files/input_file.hpp"
 
@@ -127,9 +127,7 @@ Exit plan_suite(RunOptions const& options) {
   return Exit::done;
 }
 
-bool is_suite(Document const& document) { return document.root.entry("suite") != nullptr; }
-
-Declared<FileKind> const suites{{"suite", is_suite, run_suite, check_suite, nullptr, plan_suite}};
+Declared<FileKind> const suites{{"suite", run_suite, check_suite, nullptr, plan_suite}};
 
 }  // namespace
 

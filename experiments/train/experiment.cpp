@@ -1,6 +1,7 @@
 #include "experiments/train/experiment.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -17,7 +18,6 @@
 #include "experiments/train/weights.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/number.hpp"
-#include "nn/files/safetensors.hpp"
 #include "nn/models/blocks.hpp"
 #include "nn/qk_clip.hpp"
 
@@ -243,13 +243,6 @@ LoadedExperiment load_experiment(fs::path const& file, std::vector<std::string> 
   return loaded;
 }
 
-Document load_kept(fs::path const& folder) {
-  fs::path const file = folder / "config.yaml";
-  std::error_code missing;
-  if (fs::is_other(file, missing)) throw FileError(fmt::format("{}: cannot be read: not a regular file", file.string()));
-  return load(file);
-}
-
 fs::path find_run(fs::path const& run, Folders const& folders) {
   std::error_code unreadable;
   fs::path const path = fs::exists(run, unreadable) ? run : folders.output / run;
@@ -285,19 +278,6 @@ void check_configuration(Checkpoint const& checkpoint, Experiment settings, std:
   if (differing.empty()) return;
   throw FileError(fmt::format("{}: was written with another configuration than the config.yaml beside it; what differs: {}", path,
                               fmt::join(differing, ", ")));
-}
-
-ReadFiles files_read_by(std::map<std::string, std::string> const& metadata) {
-  auto const read = metadata.find("read");
-  if (read == metadata.end()) return {};  // written by an earlier revision
-  return read_files_of(parse_json<nlohmann::json>(read->second, "checkpoint.safetensors: what it has read"));
-}
-
-ReadFiles files_read_in(fs::path const& folder) try {
-  if (auto const read = in_summary(folder, "read"); !read.is_null()) return read_files_of(read);
-  return has_checkpoint(folder) ? files_read_by(SafetensorsFile(folder / "checkpoint.safetensors").metadata()) : ReadFiles();
-} catch (FileError const&) {
-  return {};
 }
 
 std::string TrainedModel::weights_note() const {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -126,8 +125,6 @@ struct TrainedModel {
 /// The path of a run's folder, its checkpoint.safetensors or its best.safetensors: as given, or inside the output folder. Throws
 /// ConfigError if there is no such run.
 std::filesystem::path find_run(std::filesystem::path const& run, Folders const& folders);
-/// A run's config.yaml. Throws ConfigError as load(), FileError if it is a pipe or a device.
-Document load_kept(std::filesystem::path const& folder);
 /// Opens the checkpoint in a run's folder, or another program's model in its folder (open_foreign_model). `weights`: those after the last
 /// update ("last"), their running average ("average": train.ema), or those of the best evaluation ("best": train.keep); "": the best if the
 /// run keeps them, else the average if it keeps one, else the last. A path to best.safetensors or checkpoint.safetensors instead of a
@@ -147,10 +144,6 @@ std::unique_ptr<Dataset> data_of_file(TrainedModel const& run, std::filesystem::
 std::vector<std::string> keys_changed(Yaml const& kept, Experiment& settings);
 /// Throws FileError "PATH: …" with the keys if the checkpoint was written with other settings. train.steps and probes may differ.
 void check_configuration(Checkpoint const& checkpoint, Experiment settings, std::string const& path);
-/// The files that a checkpoint's run had read, from its metadata; none if an earlier revision wrote it. Throws FileError for invalid JSON.
-ReadFiles files_read_by(std::map<std::string, std::string> const& metadata);
-/// The files that the run in a folder has read: from its summary, else from its checkpoint; none if neither can be read.
-ReadFiles files_read_in(std::filesystem::path const& folder);
 /// The tokenizer of the run's data, for the part "inputs" or "source". Throws FileError "PATH: …" if it does not fit the model.
 std::shared_ptr<Tokenizer const> tokenizer_of(TrainedModel const& run, std::string const& part = "inputs");
 

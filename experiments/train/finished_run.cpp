@@ -37,6 +37,14 @@ void add_references(nlohmann::ordered_json& summary, Dataset const& data) {
       summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
 }
 
+/// For summary.json: the run, its step and checkpoint, and what it was itself continued from ("continued").
+nlohmann::ordered_json lineage_of(ContinuedRun const& from) {
+  nlohmann::ordered_json lineage{
+      {"run", from.folder.string()}, {"step", from.checkpoint.step}, {"sha256", from.file.sha256}, {"lr", from.rate}};
+  if (auto before = in_summary(from.folder, "continued"); !before.is_null()) lineage["continued"] = std::move(before);
+  return lineage;
+}
+
 /// That training has made the loss much larger (twice, and by half a nat), if it has.
 std::optional<std::string> grown_loss(std::filesystem::path const& folder) {
   auto const history = read_history(folder);

@@ -22,8 +22,9 @@ struct Received {
   std::span<std::byte> bytes;
 };
 
-/// The processes that train one run together (mpirun -n N heed run FILE): rank 0 … size − 1. This class is a single process; mpi_ranks.cpp
-/// has several. All ranks call the same functions in the same order. Functions throw Error if other ranks cannot be reached.
+/// The processes that train one run together (mpirun -n N heed run FILE): rank 0 … size − 1. This class is a single process; MpiRanks
+/// (ranks.cpp) is one of several. All ranks call the same functions in the same order. Functions throw Error if other ranks cannot be
+/// reached.
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -59,9 +60,6 @@ Started started();
 /// of a program that was built without MPI, is printed in one line on standard error and ends all of them.
 Exit with_ranks(std::function<Exit()> const& f);
 
-/// Starts MPI in this process, one of several. Throws ConfigError if the program was built without MPI, or if MPI's processes are not those
-/// that `expected` says: then mpirun belongs to another MPI. Throws Error if MPI fails.
-std::unique_ptr<Ranks> start_mpi(Started const& expected);
 /// "Open MPI 4.1.4", or "none: built without".
 std::string mpi_version();
 

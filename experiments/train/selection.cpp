@@ -25,10 +25,10 @@ std::optional<std::string> unfit(std::string const& metric) {
   return std::nullopt;
 }
 
-/// Whether value is better than `than` by more than `least`, or by it where that is above 0.
-bool better(std::string const& metric, double value, double than, double least) {
-  if (std::isnan(value) || std::isnan(than)) return !std::isnan(value);
-  double const gain = find_metric(metric)->better == Better::higher ? value - than : than - value;
+/// Whether value is better than an earlier one, if there is one, by more than `least`, or by it where that is above 0.
+bool better(std::string const& metric, double value, std::optional<Selection::Best> const& than, double least) {
+  if (std::isnan(value) || !than) return !std::isnan(value);
+  double const gain = find_metric(metric)->better == Better::higher ? value - than->value : than->value - value;
   return least > 0 ? gain >= least : gain > 0;
 }
 
@@ -55,34 +55,24 @@ std::optional<std::string> StopSettings::contradiction() {
 }
 
 bool Selection::add(Row const& row) {
+  if (double const* const value = row.find(stop_.metric); stop_.patience && value != nullptr) {  // towards the end of the run
+    ++without_;
+    if (better(stop_.metric, *value, reference_, stop_.least)) reference_ = {row.step, *value}, without_ = 0;
+  }
   double const* const value = row.find(select_.metric);
-  count(row);
   if (value == nullptr) return false;
   ++evaluations_;
-  if (!better(select_.metric, *value, best_ ? best_->value : std::nan(""), 0)) return false;
+  if (!better(select_.metric, *value, best_, 0)) return false;
   best_ = {row.step, *value, row};
   return true;
-}
-
-/// Towards the end of the run.
-void Selection::count(Row const& row) {
-  double const* const value = row.find(stop_.metric);
-  if (!stop_.patience || value == nullptr) return;
-  if (better(stop_.metric, *value, reference_.value_or(std::nan("")), reference_ ? stop_.least : 0)) {
-    reference_ = *value;
-    reference_step_ = row.step;
-    without_ = 0;
-  } else {
-    ++without_;
-  }
 }
 
 std::optional<std::string> Selection::stop() const {
   if (!stop_.patience || without_ < *stop_.patience) return std::nullopt;
   std::string const by = stop_.least > 0 ? fmt::format(" by {} or more", stop_.least) : "";
   if (!reference_) return fmt::format("{} was not a number in {} evaluations", stop_.metric, without_);
-  return fmt::format("{} has not improved{} on the {} of step {} in {} evaluation{}", stop_.metric, by, short_number(*reference_, 4),
-                     reference_step_, without_, without_ == 1 ? "" : "s");
+  return fmt::format("{} has not improved{} on the {} of step {} in {} evaluation{}", stop_.metric, by, short_number(reference_->value, 4),
+                     reference_->step, without_, without_ == 1 ? "" : "s");
 }
 
 }  // namespace heed

@@ -48,14 +48,10 @@ class Selection {
   std::optional<std::string> stop() const;
 
  private:
-  void count(Row const& row);
-
   SelectSettings select_;
   StopSettings stop_;
-  std::optional<Best> best_;
-  Index evaluations_ = 0;
-  std::optional<double> reference_;  ///< for stop
-  Index reference_step_ = 0, without_ = 0;
+  std::optional<Best> best_, reference_;  ///< reference_: the last that improved by stop.least
+  Index evaluations_ = 0, without_ = 0;
 };
 
 }  // namespace heed

@@ -19,14 +19,13 @@
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/program/progress.hpp"
-#include "experiments/program/signals.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/finished_run.hpp"
 #include "experiments/train/predictions.hpp"
 #include "experiments/train/ranks.hpp"
 #include "experiments/train/train.hpp"
-#include "experiments/train/train_checks.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/number.hpp"
 
 namespace heed {
@@ -300,6 +299,14 @@ void begin_in(fs::path const& path, Experiment& settings, Index step) {
   remove_parts(path);
   write_atomically(path / "config.yaml", emit(settings));
   remove_other_states(path, step);
+}
+
+/// Lays the rows and the best weights of the continued run into the new one's folder, so that curves join and the best evaluation stays
+/// known. Throws FileError if they are damaged, Error if they cannot be written.
+void take_rows(ContinuedRun const& from, fs::path const& folder, bool with_best) {
+  read_rows(from.folder);  // that they are whole
+  write_atomically(folder / "metrics.jsonl", read_file(from.folder / "metrics.jsonl"));
+  if (with_best && has_best(from.folder)) save_best(folder, load_best(from.folder));
 }
 
 /// Trains in a folder that is held.

@@ -11,7 +11,6 @@
 #include "experiments/data/view.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/train/ranks.hpp"
-#include "experiments/train/train_checks.hpp"
 
 namespace heed {
 
@@ -56,7 +55,9 @@ Trainer::Trainer(LoadedExperiment const& experiment, bool quiet)
       settings_(experiment.settings),
       parameters_(static_cast<std::uint64_t>(settings_.seed), settings_.precision(), settings_.init),
       noise_(static_cast<std::uint64_t>(settings_.seed), "dropout") {
-  auto const context = data_context(experiment, quiet);
+  auto context = data_context(experiment.folders);
+  context.seed = static_cast<std::uint64_t>(settings_.seed);
+  context.quiet = quiet;
   judging(experiment.document, "data", [&] { data_ = viewed(open_dataset(settings_.data, context), settings_.model, context.seed); });
   set_products(settings_.products());
   MemoryLimit const limit = within_available_memory();

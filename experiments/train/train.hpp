@@ -1,15 +1,17 @@
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "autograd/memory.hpp"
 #include "experiments/data/files.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
 #include "experiments/train/contexts.hpp"
-#include "experiments/train/continued.hpp"
 #include "experiments/train/experiment.hpp"
 #include "experiments/train/gradient_sum.hpp"
 #include "experiments/train/weights.hpp"
@@ -21,8 +23,19 @@
 
 namespace heed {
 
-/// Where a run's settings find their files.
-DataContext data_context(LoadedExperiment const& experiment, bool quiet);
+/// What a run goes on from (`train.continue`): another run's weights, optimizer, data position and random state.
+struct ContinuedRun {
+  std::filesystem::path folder;
+  HashedFile file;  ///< its checkpoint
+  Checkpoint checkpoint;
+  double rate;  ///< learning rate of its last update
+};
+
+/// A limit of the memory that this machine has available now.
+MemoryLimit within_available_memory();
+/// Calls f and converts its Errors to ConfigErrors at the location of the key that the message begins with, else of `section`; OutOfMemory
+/// to one at the location of the batch's size, unless the system refused the memory.
+void judging(Document const& document, std::string const& section, std::function<void()> const& f);
 
 /// A model in training: data, parameters, optimizer, and the number of updates made. If several ranks train together, all have the same
 /// model and make the same updates; each computes its part of a step's micro-batches.
@@ -96,7 +109,7 @@ class Trainer {
   void check_estimator() const;
   void check_selection();
   void make_optimizer();
-  bool evaluates(std::string const& metric, std::vector<std::string>& names);
+  std::vector<std::string> evaluated(std::string const& metric);
   Checkpoint weights() const;
 
   Training training(Index steps) const;
@@ -121,5 +134,11 @@ class Trainer {
   Stream noise_;
   Index step_ = 0, tokens_read_ = 0;
 };
+
+/// Compares, over all ranks, everything on which a run depends: the program and the kernels that it uses on this processor, the settings by
+/// key, the content of every file that was read, the initial weights, the run's folder, and its checkpoint, unless the run begins anew
+/// (`fresh`). All ranks call it, before anything is written. Throws ConfigError, in all of them, naming what differs and each rank's value;
+/// also if train.accumulate cannot be divided by their number.
+void check_same_run(Trainer const& trainer, LoadedExperiment& experiment, std::filesystem::path const& folder, bool fresh);
 
 }  // namespace heed

@@ -1,4 +1,5 @@
-#include "experiments/train/train_checks.hpp"
+// Checks before the first step, and before any arm of an ablation is trained: they throw ConfigError at the location of the key, FileError
+// for data.
 
 #include <algorithm>
 #include <cmath>
@@ -28,6 +29,8 @@
 
 namespace heed {
 
+using Json = nlohmann::ordered_json;
+
 namespace {
 
 /// A name with a * for each of its numbers: blocks.*.mlp.up.weight.
@@ -54,42 +57,43 @@ std::string advice(std::string const& pattern, Parameters const& parameters) {
   return fmt::format("; there are {}", joined_messages(mapped(parameters.all(), [](auto const& each) { return each.first; })));
 }
 
-/// Names and values.
-using Facts = std::vector<std::pair<std::string, std::string>>;
-
 /// As many digits of a hash as a message shows.
 std::string beginning(std::string const& hash) { return hash.substr(0, 16); }
 
-Facts facts_of(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
-  Facts facts = flatten(tree(settings));
+/// Texts by name.
+Json facts_of(Trainer const& trainer, Experiment& settings, fs::path const& folder, bool fresh) {
+  Json facts;
+  for (auto const& [key, value] : flatten(tree(settings))) facts[key] = value;
   for (auto const& [role, read] : trainer.files_read())
-    facts.emplace_back(fmt::format("content of {} ({})", role, fs::path(read.file).filename().string()), beginning(read.sha256));
+    facts[fmt::format("content of {} ({})", role, fs::path(read.file).filename().string())] = beginning(read.sha256);
   bool const goes_on = !fresh && has_checkpoint(folder);
-  facts.emplace_back("folder", fs::absolute(folder).lexically_normal().string());
-  facts.emplace_back("checkpoint", goes_on ? beginning(sha256_of_file(folder / "checkpoint.safetensors")) : "none");
-  facts.emplace_back("finished", goes_on && is_finished(folder, settings) ? "yes" : "no");
-  facts.emplace_back("program", beginning(sha256_of_file(program_file())));
-  facts.emplace_back("processor", processor_name());
-  facts.emplace_back("matrix products", matrix_library());
+  facts["folder"] = fs::absolute(folder).lexically_normal().string();
+  facts["checkpoint"] = goes_on ? beginning(sha256_of_file(folder / "checkpoint.safetensors")) : "none";
+  facts["finished"] = goes_on && is_finished(folder, settings) ? "yes" : "no";
+  facts["program"] = beginning(sha256_of_file(program_file()));
+  facts["processor"] = processor_name();
+  facts["matrix products"] = matrix_library();
   Sha256 weights;
   for (auto const& [name, value] : trainer.parameters().all()) weights.update(bytes_in(value));
-  facts.emplace_back("initial weights", beginning(weights.hex()));
+  facts["initial weights"] = beginning(weights.hex());
   return facts;
 }
 
-/// "train.steps: 40 (rank 0, 2), 50 (rank 1)"; nothing if the fact is the same for all ranks. `all`: by rank.
-std::optional<std::string> difference(std::string const& name, std::vector<Facts> const& all) {
-  std::vector<std::pair<std::string, std::vector<std::size_t>>> values;
-  for (std::size_t rank = 0; rank < all.size(); ++rank) {
-    auto const fact = std::ranges::find(all[rank], name, &Facts::value_type::first);
-    std::string const value = fact == all[rank].end() ? "not there" : fact->second;
-    auto const known = std::ranges::find_if(values, [&](auto const& each) { return each.first == value; });
-    (known == values.end() ? values.emplace_back(value, std::vector<std::size_t>()) : *known).second.push_back(rank);
+/// What differs between ranks: "train.steps: 40 (rank 0, 2), 50 (rank 1)". `all`: facts by rank.
+std::vector<std::string> differences(std::vector<Json> const& all) {
+  Json names;
+  for (Json const& facts : all) names.update(facts);
+  std::vector<std::string> found;
+  for (auto const& [name, any] : names.items()) {
+    Json by_value;  // the ranks of each
+    for (std::size_t rank = 0; rank < all.size(); ++rank) by_value[all[rank].value(name, "not there")].push_back(rank);
+    if (by_value.size() == 1) continue;
+    std::vector<std::string> texts;
+    for (auto const& [value, of] : by_value.items())
+      texts.push_back(fmt::format("{} (rank {})", value, fmt::join(of.get<std::vector<std::size_t>>(), ", ")));
+    found.push_back(fmt::format("{}: {}", name, fmt::join(texts, ", ")));
   }
-  if (values.size() == 1) return std::nullopt;
-  std::vector<std::string> texts;
-  for (auto const& [value, where] : values) texts.push_back(fmt::format("{} (rank {})", value, fmt::join(where, ", ")));
-  return fmt::format("{}: {}", name, fmt::join(texts, ", "));
+  return found;
 }
 
 /// Refuses a number of processes by which train.accumulate cannot be divided.
@@ -195,10 +199,9 @@ void Trainer::check_estimator() const {
 /// Throws ConfigError now, rather than after the first evaluation, if an evaluation does not give the metric of train.select or train.stop.
 void Trainer::check_selection() {
   TrainSettings const& train = settings_.train;
-  if (!train.keeps_best() && !train.stop.patience) return;
   auto const require = [&](std::string const& key, std::string const& metric) {
-    std::vector<std::string> names;
-    if (evaluates(metric, names)) return;
+    auto const names = evaluated(metric);
+    if (std::ranges::find(names, metric) != names.end()) return;
     auto const advice = names.empty() ? ": the data hold nothing out" : did_you_mean(metric, names);
     experiment_.refuse(key, fmt::format("an evaluation here gives no {}{}", metric, advice));
   };
@@ -206,23 +209,19 @@ void Trainer::check_selection() {
   if (train.stop.patience) require("train.stop.metric", train.stop.metric);
 }
 
-/// Whether an evaluation gives a metric. `names`: what it gives.
-bool Trainer::evaluates(std::string const& metric, std::vector<std::string>& names) {
-  for (Index const max_batches : {Index{1}, std::numeric_limits<Index>::max()}) {  // a group may be in a later batch
-    Row row;
-    evaluate(row, max_batches);
-    names.clear();
-    for (auto const& [name, value] : row.values) names.push_back(name);
-    if (row.find(metric) != nullptr) return true;
-  }
-  return false;
+/// The metrics that an evaluation of one batch gives; of all if this one is not among them, since a group may be in a later batch.
+std::vector<std::string> Trainer::evaluated(std::string const& metric) {
+  Row row;
+  evaluate(row, 1);
+  if (row.find(metric) == nullptr) row = {}, evaluate(row);
+  return mapped(row.values, [](auto const& each) { return each.first; });
 }
 
 void Trainer::require_metric(Location const& location, std::string const& metric) {
   std::vector<std::string> names{"loss", "grad_norm", "lr", "time.seconds", "time.tokens_per_second", "memory.peak"};
   auto const key = MetricKey::of(metric);
   if (key.is_held_out()) {
-    if (evaluates(metric, names)) return;
+    names = evaluated(metric);
   } else if (key.is_probe()) {
     Row row;
     Prober(settings_.probes, settings_.train.batch, settings_.train.label_smoothing, *model_, parameters_, *data_,
@@ -260,16 +259,11 @@ void Trainer::make_optimizer() {
 }
 
 void check_same_run(Trainer const& trainer, LoadedExperiment& experiment, fs::path const& folder, bool fresh) {
-  std::vector<Facts> all;
+  std::vector<Json> all;
   for (auto const& text : ranks().gathered_texts(json_text(facts_of(trainer, experiment.settings, folder, fresh))))
-    all.push_back(parse_json<nlohmann::json>(text, "what another rank has sent"));
-  std::vector<std::string> names, differences;
-  for (Facts const& facts : all)
-    for (auto const& [name, value] : facts)
-      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  for (auto const& name : names)
-    if (auto const found = difference(name, all)) differences.push_back(*found);
-  if (!differences.empty()) throw ConfigError(fmt::format("the ranks of a run differ: {}", fmt::join(differences, "; ")));
+    all.push_back(parse_json<Json>(text, "what another rank has sent"));
+  if (auto const found = differences(all); !found.empty())
+    throw ConfigError(fmt::format("the ranks of a run differ: {}", fmt::join(found, "; ")));
   check_ranks(experiment, ranks().size());
 }
 

@@ -1,26 +1,54 @@
 // What a training begins with, and what it leaves: initial weights, checkpoints, another run's state.
 
 #include <algorithm>
+#include <array>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/train/train.hpp"
 #include "nn/files/json.hpp"
+#include "nn/files/number.hpp"
+#include "nn/files/sha256.hpp"
 #include "nn/models/blocks.hpp"
 
 namespace heed {
 
-DataContext data_context(LoadedExperiment const& experiment, bool quiet) {
-  Folders const& folders = experiment.folders;
-  return {.config_folder = folders.config_folder,
-          .data_folder = folders.data,
-          .seed = static_cast<std::uint64_t>(experiment.settings.seed),
-          .quiet = quiet,
-          .runs = folders.runs.empty() ? folders.output : folders.runs};
+namespace {
+
+/// On which the updates made, the data's position or the random state depend.
+constexpr std::array kept_keys{
+    "seed", "dtype", "data", "model", "init", "train.batch", "train.accumulate", "train.optimizer.kind", "train.ema", "train.adapters"};
+
+/// The last checkpoint of the run in a folder. Throws ConfigError for settings that must be that run's (kept_keys) and are not, and unless
+/// train.steps exceeds its updates; FileError for a folder without a checkpoint, or with a damaged one.
+ContinuedRun continued_run(LoadedExperiment const& experiment, fs::path const& folder) {
+  if (!fs::is_directory(folder) || !has_checkpoint(folder))
+    experiment.refuse("train.continue", fmt::format("{} is not the folder of a run that has a checkpoint", folder.string()));
+  fs::path const file = folder / "checkpoint.safetensors";
+  ContinuedRun from{folder, {file.string(), sha256_of_file(file)}, load_checkpoint(folder), 0};
+  auto const found = [&](auto const& metadata, char const* key) -> std::string const& {
+    auto const entry = metadata.find(key);
+    if (entry == metadata.end())
+      throw FileError(fmt::format("{}: does not say its {}: an earlier revision of heed wrote it", file.string(), key));
+    return entry->second;
+  };
+  from.rate = parsed_number<double>(found(from.checkpoint.state_metadata, "rate")).value_or(0);
+  Experiment settings = experiment.settings;
+  auto const differing = keys_changed(parse_yaml(found(from.checkpoint.metadata, "configuration"), file.string()), settings);
+  for (auto const& key : differing)
+    if (std::ranges::any_of(kept_keys, [&](char const* kept) { return is_within(key, kept); }))
+      experiment.refuse(
+          key, fmt::format("is another in {}, which this run continues (init.from begins anew with its weights)", folder.string()));
+  if (from.checkpoint.step >= settings.train.steps)
+    experiment.refuse("train.steps", fmt::format("{} has made {} updates already", folder.string(), from.checkpoint.step));
+  return from;
 }
+
+}  // namespace
 
 /// Takes the weights of init.from.
 void Trainer::start() {
@@ -29,7 +57,7 @@ void Trainer::start() {
   section.model = settings_.model;
   for (std::size_t i = 0; i < meant.size(); ++i)
     if (tree(section).find(meant[i]) == nullptr) experiment_.refuse("init.changed", fmt::format("there is no key {} here", meant[i]), i);
-  auto const path = locate(settings_.init.from, data_context(experiment_, true));
+  auto const path = locate(settings_.init.from, data_context(experiment_.folders));
   Start const start = [&] {
     try {
       return start_from(parameters_, settings_.init, *data_, path);
@@ -58,7 +86,7 @@ void Trainer::start() {
 
 /// Takes the state of train.continue.
 void Trainer::go_on() {
-  auto const folder = locate(settings_.train.from, data_context(experiment_, true));
+  auto const folder = locate(settings_.train.from, data_context(experiment_.folders));
   continued_ = continued_run(experiment_, folder);
   Checkpoint& checkpoint = continued_->checkpoint;
   if (auto const difference = changed(files_read_by(checkpoint.metadata), files_read_))
@@ -98,14 +126,11 @@ Checkpoint Trainer::checkpoint() const {
 }
 
 Checkpoint Trainer::best(Selection::Best const& chosen) {
-  Checkpoint made;
-  if (settings_.train.select.averaged()) {
-    WithAverage const averaged(*average_);
-    made = weights();
+  std::optional<WithAverage> averaged;
+  if (settings_.train.select.averaged()) averaged.emplace(*average_);
+  Checkpoint made = weights();
+  if (averaged)
     for (auto& [name, parameter] : made.parameters) parameter = parameter.clone();
-  } else {
-    made = weights();
-  }
   made.metadata["selected_by"] = settings_.train.select.metric;
   made.metadata["selected_at"] = fmt::format("{}", chosen.value);
   return made;

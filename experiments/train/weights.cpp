@@ -313,14 +313,17 @@ std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Mo
   return changed;
 }
 
+DataContext data_context(Folders const& folders) {
+  return {
+      .config_folder = folders.config_folder, .data_folder = folders.data, .runs = folders.runs.empty() ? folders.output : folders.runs};
+}
+
 bool inherit_model(Document& document, Folders const& folders) {
   Yaml const* const from = document.root.find("init.from");
   if (from == nullptr || from->text.empty()) return false;
   std::filesystem::path path;
   try {
-    path = locate(from->text, {.config_folder = folders.config_folder,
-                               .data_folder = folders.data,
-                               .runs = folders.runs.empty() ? folders.output : folders.runs});
+    path = locate(from->text, data_context(folders));
   } catch (FileError const& error) {
     Yaml const* const model = document.root.find("model");
     bool const said = model != nullptr && (model->inside("kind") != nullptr || !model->text.empty());

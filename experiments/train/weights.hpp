@@ -64,6 +64,9 @@ struct ChangedKey {
 std::vector<ChangedKey> changed_keys(Yaml const& before, Experiment settings, Model const& model, Parameters const& weights,
                                      Dataset const& data);
 
+/// Where a run's settings find their files.
+DataContext data_context(Folders const& folders);
+
 /// Completes `model` by that of the weights in `init.from`: keys that the document leaves out get the weights' values. A section of another
 /// kind, or of another variant of linear attention, is the document's alone. Does nothing, and returns false, without `init.from`, for
 /// weights that are not there (training refuses them) and for a file of weights without a configuration. Throws FileError for a file that

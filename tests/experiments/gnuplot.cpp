@@ -7,7 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "experiments/program/signals.hpp"
+#include "experiments/program/failure.hpp"
+#include "experiments/program/system.hpp"
 #include "nn/files/utf8.hpp"
 #include "tests/environment.hpp"
 #include "tests/experiments/finished_ablation.hpp"
