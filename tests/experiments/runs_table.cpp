@@ -1,11 +1,10 @@
 // Tables of other programs' runs: each kind, how runs are named, which value counts, and tables that are refused by their line.
 
-#include "experiments/judge/judge.hpp"
-
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
 #include "experiments/config/yaml.hpp"
+#include "experiments/judge/judge.hpp"
 #include "nn/files/sha256.hpp"
 #include "tests/folder.hpp"
 #include "tests/refusal.hpp"
