@@ -49,7 +49,9 @@ struct DepthSettings : Settings {
             field(&lr, "lr", "learning rate of AdamW").above(0)};
   }
   std::optional<std::string> contradiction() override {
-    if (depth.empty() || skips.empty() || norm.empty() || steps.empty()) return "depth: a list is empty";
+    for (auto const& [name, empty] : {std::pair("depth", depth.empty()), std::pair("steps", steps.empty()),
+                                      std::pair("skips", skips.empty()), std::pair("norm", norm.empty())})
+      if (empty) return fmt::format("{}: a list is empty", name);
     return std::nullopt;
   }
 };
