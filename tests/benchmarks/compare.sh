@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # heed beside PyTorch on this machine: both sides alternate in one run, and what is printed are ratios of medians.
 #
-#   tests/benchmarks/compare.sh                       everything; three quarters of an hour. Nothing else should be running.
+#   tests/benchmarks/compare.sh                       everything; more than an hour (35 minutes with --rounds 2 on two
+#                                                     cores of a Zen 3). Nothing else should be running.
 #   tests/benchmarks/compare.sh --sizes nano --threads 1 --rounds 1 --only train
 #   tests/benchmarks/compare.sh --avx2                the same with both sides held to AVX2
 #   tests/benchmarks/compare.sh --system forky        beside the PyTorch of another Debian: trixie, or forky, the newest; needs root
