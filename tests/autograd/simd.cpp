@@ -208,6 +208,11 @@ TEST_SUITE("simd") {
       CHECK((!set->compiled || processor_has(set->name)));
     }
 #if defined(__x86_64__)
+    for (std::string const asked : {"AVX2", "FMA", "AVX512DQ", "AVX512BW", "AVX512VL", "AVX512_BF16", "AVX512_FP16", "AMX-BF16"}) {
+      auto const* set = detail::instruction_sets;  // an unknown name would be false on every processor
+      while (set->name != nullptr && set->name != asked) ++set;
+      CHECK_MESSAGE(set->name != nullptr, asked);
+    }
     CHECK(processor_has("AVX2") == (__builtin_cpu_supports("avx2") != 0));  // the compiler's own way of finding out
     CHECK(processor_has("AVX512F") == (__builtin_cpu_supports("avx512f") != 0));
     CHECK(processor_has("AVX512_BF16") == (__builtin_cpu_supports("avx512bf16") != 0));
