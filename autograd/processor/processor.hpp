@@ -5,7 +5,7 @@
 namespace heed {
 
 /// Whether the processor has instructions that only some of its architecture (x86-64, 64-bit ARM) have, by their name in
-/// instruction_sets.cpp ("AVX2"), and the system permits their use.
+/// instruction_sets.cpp ("AVX2"), and the system permits their use. False for a name that is not there: those of other architectures.
 bool processor_has(char const* instructions);
 /// Whether Intel made the processor.
 bool processor_is_intel();
