@@ -112,7 +112,7 @@ Figure findings_figure(CsvRows const& results, fs::path const& path) {
     for (auto const& each : {value, low, high, at_least, at_most, published})
       if (each) range.include(*each);
     range.widen(0.1);
-    Panel panel{.title = cut(line["claim"] + ": " + line["criterion"], 46), .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
+    Panel panel{.title = line["claim"] + ": " + line["criterion"], .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
     panel.layers.push_back({As::intervals_across,
                             {{*value, 0, low.value_or(*value), high.value_or(*value)}},
                             {.colour = line_colour(1), .width = 1.6, .size = 0.6}});

@@ -76,18 +76,20 @@ Axis axis_over(Range const& range, std::string name, double count) {
 Axis log_axis(Range const& range) {
   double const low = std::log10(range.low), high = std::log10(range.high), span = high - low;
   Axis axis{.low = range.low, .high = range.high, .log = true};
-  auto const add = [&](double value) { axis.ticks.push_back({value, fmt::format("{:g}", value)}); };
   if (span < 0.7) {
     double const step = tick_step(range.high - range.low, 4);
-    for (double value = std::ceil(range.low / step) * step; value <= range.high; value += step) add(value);
+    for (double value = std::ceil(range.low / step) * step; value <= range.high; value += step)
+      axis.ticks.push_back({value, fmt::format("{:g}", value)});
     return axis;
   }
   int const every = static_cast<int>(std::max(1.0, std::ceil(span / 6)));
+  bool const powers = range.low < 1e-4 || range.high >= 1e6;  // where {:g} writes some of them so: all of them
   for (int e = static_cast<int>(std::floor(low)); e <= static_cast<int>(std::ceil(high)); ++e)
     for (double const digit : {1.0, 2.0, 5.0}) {
       double const value = digit * std::pow(10, e);
       bool const wanted = digit == 1 ? e % every == 0 : span < 1.7;
-      if (wanted && Range{range.low * (1 - 1e-9), range.high * (1 + 1e-9)}.holds(value)) add(value);
+      if (wanted && Range{range.low * (1 - 1e-9), range.high * (1 + 1e-9)}.holds(value))
+        axis.ticks.push_back({value, powers ? fmt::format("{:g}e{}", digit, e) : fmt::format("{:g}", value)});
     }
   return axis;
 }

@@ -160,7 +160,7 @@ Index start_of(std::string const& answer, std::string const& passage, Templates 
   auto const written = templates.start.of(table, row);
   auto const starts = character_starts(passage);
   auto const character = parse_integer(written);
-  if (!character || *character < 0 || *character >= std::ssize(starts))
+  if (!character || *character < 0 || *character > std::ssize(starts) - 2)
     table.refuse(row, fmt::format("the answer's start {} is not the number of a character of the passage, 0 … {}", shown(written),
                                   starts.size() - 2));
   auto const begin = at(starts, *character);
