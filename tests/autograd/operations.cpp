@@ -13,7 +13,7 @@
 #include "tests/refusal.hpp"
 
 using namespace heed;
-using test::check_agree, test::check_jvp, test::check_ok, test::same_bits, test::value_and_gradients;
+using test::all_finite, test::check_agree, test::check_jvp, test::check_ok, test::same_bits, test::value_and_gradients;
 using test::OperationCheck, test::Sample, test::SampleInput, test::Values, test::vector_of;
 
 namespace {
@@ -72,10 +72,6 @@ std::vector<Tensor> results_of(OperationCheck const& operation, TensorFunction c
 Values slope(std::function<Tensor(Tensor const&)> const& f, Tensor x) {
   x.set_requires_grad();
   return grad(sum(f(x)), x).to_vector();
-}
-
-bool all_finite(Values const& values) {
-  return std::ranges::all_of(values, [](double value) { return std::isfinite(value); });
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST_SUITE("captioner") {
             };
             auto const one = measured(batch);
             CHECK(one == measured(other));
-            CHECK(std::ranges::all_of(one, [](double x) { return std::isfinite(x); }));
+            CHECK(all_finite(one));
           }
     CHECK(accepted >= 4 * 6);
   }
@@ -123,16 +123,7 @@ TEST_SUITE("captioner") {
         Batch const alone = given.chosen(Tokens{row});
         check_same(heed::at(together, row), greedy(subject.model, alone, begin, end, max_length).front());
         check_same(heed::at(beams, row), beam(subject.model, alone, begin, end, max_length, {.width = 3}).front());
-        for (Decoded const& each : heed::at(beams, row)) {
-          Tokens inputs = each.tokens;
-          inputs.insert(inputs.begin(), begin);
-          Batch told = alone;
-          told.set("inputs", Tensor::of(inputs, {1, std::ssize(inputs)}));
-          Tensor const logs = log_softmax(subject.model.logits(told, {}), -1);
-          double score = each.ended ? logs.at((std::ssize(inputs) - 1) * vocabulary + end) : 0;
-          for (Index i = 0; i + 1 < std::ssize(inputs); ++i) score += logs.at(i * vocabulary + heed::at(inputs, i + 1));
-          CHECK(std::abs(score - each.score) < 1e-10);
-        }
+        for (Decoded const& each : heed::at(beams, row)) CHECK(std::abs(score_of(subject.model, alone, each, {}) - each.score) < 1e-10);
       }
     }
   }
