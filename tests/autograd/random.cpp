@@ -93,9 +93,7 @@ TEST_SUITE("random") {
 
   TEST_CASE("uniform: in [0, 1), with the moments of its distribution") {
     Stream const stream(1, "uniform");
-    bool inside = true;
-    for (std::uint64_t i = 0; i < count; ++i) inside = inside && stream.uniform(i) >= 0 && stream.uniform(i) < 1;
-    CHECK(inside);
+    for (std::uint64_t i = 0; i < count; ++i) REQUIRE((stream.uniform(i) >= 0 && stream.uniform(i) < 1));
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return stream.uniform(i); }) - 0.5) < five_errors / std::sqrt(12));
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return std::pow(stream.uniform(i) - 0.5, 2); }) - 1.0 / 12) <
           five_errors / std::sqrt(180));
@@ -103,9 +101,7 @@ TEST_SUITE("random") {
 
   TEST_CASE("normal: finite, with the moments of its distribution, and its tails") {
     Stream const stream(1, "normal");
-    bool finite = true;
-    for (std::uint64_t i = 0; i < count; ++i) finite = finite && std::isfinite(stream.normal(i));
-    CHECK(finite);
+    for (std::uint64_t i = 0; i < count; ++i) REQUIRE(std::isfinite(stream.normal(i)));
     auto const moment = [&](double power) { return mean_of([&](std::uint64_t i) { return std::pow(stream.normal(i), power); }); };
     CHECK(std::abs(moment(1)) < five_errors);
     CHECK(std::abs(moment(2) - 1) < five_errors * std::sqrt(2));
@@ -245,13 +241,11 @@ TEST_SUITE("random") {
       Threads const threads(some);
       Tensor const normal = Tensor::normal({100, 37}, stream, DType::float64), narrow = Tensor::normal({3700}, stream, DType::float32);
       Tensor const uniform = Tensor::uniform({3700}, stream, DType::float64, -3, 5);
-      bool same = true;
       for (std::uint64_t i = 0; i < 3700; ++i) {
         auto const at = static_cast<Index>(i);
-        same = same && normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i));
-        same = same && uniform.at(at) == -3 + 8 * stream.uniform(i);
+        REQUIRE((normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i))));
+        REQUIRE(uniform.at(at) == -3 + 8 * stream.uniform(i));
       }
-      CHECK(same);
     }
   }
 

@@ -93,9 +93,8 @@ TEST_SUITE("adapters") {
     CHECK(!parameters.find("heads.classification.weight")->frozen());
     CHECK(adapters.trained().all().size() == 3);
     CHECK(adapters.trained().decays("blocks.0.attention.value.up"));
-    auto const step = [](Parameters const& of, Adapters& adapters_of, std::uint64_t t) {
-      for (auto [name, parameter] : of.all())
-        if (!parameter.frozen()) parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, name).child(t), parameter.dtype()));
+    auto const step = [](Parameters& of, Adapters& adapters_of, std::uint64_t t) {
+      test::draw_gradients(of, t);
       adapters_of.take_gradients();
       make_optimizer(test::chosen(optimizer_choice(), "sgd"), adapters_of.trained())->step(0.1);
       adapters_of.merge();

@@ -140,19 +140,12 @@ TEST_SUITE("captioner") {
       CHECK(records[0].layer == "attention");
       CHECK(records[0].of.keys == "image");
       CHECK(records[0].of.across == 2);
-      auto const weights = records[0].weights.to_vector();
-      REQUIRE(weights.size() == 2 * 3 * 4);
-      double expected = 0;
-      for (std::size_t row = 0; row < 2; ++row)
-        for (std::size_t i = 0; i < 4; ++i) {
-          double missing = 1;
-          for (std::size_t t = 0; t < 3; ++t) missing -= weights[(row * 3 + t) * 4 + i];
-          expected += missing * missing;
-        }
-      CHECK(outcome.penalty.item() == doctest::Approx(0.5 * expected / 2).epsilon(1e-12));
+      Tensor const weights = records[0].weights.viewed({2, 3, 4});
+      double const missing = sum_of_squares(1 - sum(weights, {1})).item();
+      CHECK(outcome.penalty.item() == doctest::Approx(0.5 * missing / 2).epsilon(1e-12));
       CHECK(with.model.loss(batch, {}).item() ==
             doctest::Approx(without.model.loss(batch, {}).item() + outcome.penalty.item()).epsilon(1e-12));
-      for (Index i = 0; i < 4; ++i) CHECK(heed::at(weights, 8 + i) == 0);  // behind the first caption's end
+      for (Index i = 0; i < 4; ++i) CHECK(weights.at(8 + i) == 0);  // behind the first caption's end
     }
   }
 
