@@ -239,10 +239,8 @@ TEST_SUITE("captioner") {
     Tensor const expected = -mean(log(joint));
     CHECK(loss == doctest::Approx(expected.item()).epsilon(1e-12));
     expected.backward();
-    std::size_t at = 0;
-    for (auto const& each : subject.parameters.all())
-      for (double const g : each.second.grad().to_vector()) CHECK(found[at++] == doctest::Approx(g).epsilon(1e-9));
-    REQUIRE(at == found.size());
+    auto const near = [](double a, double b) { return a == doctest::Approx(b).epsilon(1e-9); };
+    CHECK(std::ranges::equal(found, all_gradients(subject.parameters), near));
 
     double expected_loss = 0;  // which bounds it from above
     gradient(hard("luong", "enumerate"), 1, 0, &expected_loss);
