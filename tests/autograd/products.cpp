@@ -201,15 +201,11 @@ TEST_SUITE("products") {
     std::vector<float> const x = drawn(4 * kernels::lanes<float>, 1), sums = drawn(kernels::lanes<float>, 2);
     auto const at = [&](Index i) { return WordBatch::load_unaligned(x.data() + i * kernels::lanes<float>); };
     auto const numbers = [](WordBatch const& words) {
-      std::vector<float> all(static_cast<std::size_t>(kernels::lanes<float>));
+      std::array<float, WordBatch::size> all;
       words.store_unaligned(all.data());
       return all;
     };
-    auto const bits = [&](WordBatch const& words) {
-      std::vector<std::uint32_t> all;
-      for (float const number : numbers(words)) all.push_back(std::bit_cast<std::uint32_t>(number));
-      return all;
-    };
+    auto const bits = [&](WordBatch const& words) { return std::bit_cast<std::array<std::uint32_t, WordBatch::size>>(numbers(words)); };
     using Bits = xsimd::batch<std::uint32_t>;
     auto const words_of = [](WordBatch const& v) { return kernels::bits_as<std::uint32_t>(v); };
     auto const lower = [&](WordBatch const& v) { return kernels::bits_as<float>(words_of(v) << 16); };

@@ -15,13 +15,8 @@ struct Found {
 };
 
 Found derivatives(Function const& f, Values const& at, DType dtype) {
-  Tensor const x = leaf(at, dtype), y = leaf(at, dtype);
-  Found found;
-  found.gradient = grad(sum(f(x)), x).to_vector();
-  Tensor const g = grad(sum(f(y)), y, true);
-  found.recorded = g.to_vector();
-  found.second = g.requires_grad() ? grad(sum(g), y).to_vector() : Values(at.size(), 0);
-  return found;
+  Tensor const x = leaf(at, dtype), plain = grad(sum(f(x)), x), g = grad(sum(f(x)), x, true);
+  return {plain.to_vector(), g.to_vector(), g.requires_grad() ? grad(sum(g), x).to_vector() : Values(at.size(), 0)};
 }
 
 /// A function whose slope is infinite, or no number, at 0.
