@@ -152,10 +152,8 @@ TEST_SUITE("graph") {
     });
     backward(sum(shared * shared + sin(shared) - shared));
     CHECK(calls == 1);
-    for (Index i = 0; i < 2; ++i) {
-      double const u = 2 * x.at(i);
-      CHECK(x.grad().at(i) == Approx(2 * (2 * u + std::cos(u) - 1)).epsilon(1e-14));
-    }
+    Tensor const u = shared.detach();
+    CHECK(difference(x.grad(), 2 * (2 * u + cos(u) - 1)) <= 1e-14);
 
     // 60 diamonds in a row have 2^60 paths
     Tensor const start = scalar_leaf(1);
@@ -273,11 +271,8 @@ TEST_SUITE("graph") {
     CHECK(jvp([](Tensor const& p) { return p; }, x, v).to_vector() == v.to_vector());
 
     CHECK(jacobian(product, x).to_vector() == a.to_vector());
-    Tensor const rows = jacobian(of_softmax, x);
-    REQUIRE(rows.shape() == Shape{4, 4});
-    for (Index i = 0; i < 4; ++i) {
-      for (Index j = 0; j < 4; ++j) CHECK(rows.at(4 * i + j) == Approx(y.at(i) * ((i == j) - y.at(j))).epsilon(1e-13));
-    }
+    Tensor const identity = one_hot(Tensor::arange(4, DType::int64), 4, DType::float64);
+    CHECK(difference(jacobian(of_softmax, x), reshape(y, {4, 1}) * (identity - y)) <= 1e-13);
     CHECK(jacobian([](Tensor const& p) { return reshape(p, {2, 2}); }, reshape(x, {2, 2})).shape() == Shape{4, 4});
     CHECK(jacobian([&](Tensor const&) { return a; }, x).to_vector() == Values(48, 0));
   }

@@ -337,8 +337,7 @@ TEST_SUITE("operations") {
       CHECK(plain.at(4) == infinity);
       x.set_requires_grad();
       Tensor const recorded = logsumexp(x, {-1});
-      for (Index row = 0; row < 3; ++row)
-        CHECK(plain.at(row) == doctest::Approx(recorded.at(row)).epsilon(dtype == DType::float32 ? 1e-6 : 1e-14));
+      CHECK(test::difference(plain.rows(0, 3), recorded.rows(0, 3)) <= (dtype == DType::float32 ? 1e-6 : 1e-14));
     }
   }
 

@@ -207,8 +207,7 @@ TEST_SUITE("attention_properties") {
     auto const position = make_position("rotary", Scope(none), {length, heads * width, heads});
     auto const rotary = position->in_attention(Scope(none), heads, width);
     auto const everywhere = [&](char const* name) {  // the same vector at every place
-      return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), {1, length, -1}), 7),
-                         heads);
+      return split_heads(rotary->rotate(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), 7), heads);
     };
     for (auto const& kind : Registry<ScoreKind>::all())
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
