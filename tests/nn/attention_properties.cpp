@@ -120,9 +120,7 @@ TEST_SUITE("attention_properties") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Subject const subject(variant, {2, 70, 70, 2, 4, 3, 70}, wide(DType::float32));
-      test::Tensors inputs;
-      for (char const* name : {"query", "key"}) inputs.push_back(some({2, 70, 8}, name, DType::float32).set_requires_grad());
-      inputs.push_back(some({2, 70, 6}, "value", DType::float32).set_requires_grad());
+      auto const inputs = test::leaves({some({2, 70, 8}, "query"), some({2, 70, 8}, "key"), some({2, 70, 6}, "value")}, DType::float32);
       for (bool const causal : {true, false}) {
         auto const found = [&](Index sees) {
           return test::with_gradients({subject(inputs[0], inputs[1], inputs[2], seen(causal, {70, 66}, sees))}, inputs);
