@@ -29,6 +29,10 @@ inline double relative_difference(Tensor const& found, Tensor const& expected, d
 /// The same relative to at least 1.
 inline double difference(Tensor const& found, Tensor const& expected) { return relative_difference(found, expected, 1); }
 
+inline bool all_finite(std::vector<double> const& values) {
+  return std::ranges::all_of(values, [](double x) { return std::isfinite(x); });
+}
+
 using heed::same_bits;
 
 }  // namespace heed::test

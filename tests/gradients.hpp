@@ -1,8 +1,5 @@
 #pragma once
 
-#include <algorithm>
-#include <cmath>
-
 #include "autograd/check.hpp"
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"

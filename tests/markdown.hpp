@@ -1,10 +1,6 @@
 #pragma once
 
-#include <sstream>
-#include <string>
-#include <vector>
-
-#include <doctest/doctest.h>
+#include "tests/test.hpp"
 
 namespace heed::test {
 

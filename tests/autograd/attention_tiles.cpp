@@ -84,7 +84,7 @@ TEST_SUITE("attention_tiles") {
 
   }  // namespace
 
-  TEST_CASE("values and gradients are those of whole rows, in both precisions") {
+  TEST_CASE("values and gradients are those of whole rows; their bits depend neither on threads, nor on whether rows are measured") {
     for (Case const& each : cases()) {
       INFO(each.name);
       Tensors const x = drawn(each);
@@ -94,14 +94,7 @@ TEST_SUITE("attention_tiles") {
       test::check_agree(test::value_and_gradients(fused, x), expected, 1e-11);
       if (each.form.window == 0)  // a key on a window's edge is in it or not by the rounding of its centre
         test::check_agree(test::value_and_gradients(fused, x, DType::float32), expected, 2e-4);
-    }
-  }
 
-  TEST_CASE("the bits depend neither on threads, nor on whether rows are measured") {
-    for (Case const& each : cases()) {
-      INFO(each.name);
-      Tensors const x = drawn(each);
-      auto const fused = [&](Tensors const& at) { return fused_attention(each.form, arranged(each, at)); };
       test::check_threads({1, 2, 3}, [&] { return test::value_and_gradients(fused, x, DType::float32); });
       Tensor rows;
       Tensor const measured = fused_attention(each.form, arranged(each, x), &rows);

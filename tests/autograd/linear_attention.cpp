@@ -39,6 +39,12 @@ LinearInputs inputs_of(Index length, Parts const& parts, DType dtype = DType::fl
   return in;
 }
 
+/// The tokens [first, last) of inputs, from another state.
+LinearInputs tokens_of(LinearInputs const& in, Index first, Index last, Tensor const& state) {
+  auto const some = [&](Tensor const& x) { return x.defined() ? slice(x, 1, first, last) : Tensor(); };
+  return {some(in.query), some(in.key), some(in.value), some(in.erase), some(in.log_decay), state};
+}
+
 Tensors listed(LinearInputs& in) {
   Tensors all;
   for (Tensor* const x : {&in.query, &in.key, &in.value, &in.erase, &in.log_decay, &in.state})
@@ -94,10 +100,7 @@ TEST_SUITE("linear_attention") {
     for (Extents const& x : {Extents{1, 3, 1, 1}, Extents{1, 1, 1, 20}, Extents{1, 1, 40, 1}, Extents{2, 1, 24, 17}})
       for (Index const decays : {Index{0}, Index{1}, x.width})
         for (double const strength : {1.0, 1e4}) {
-          CAPTURE(x.width);
-          CAPTURE(x.value_width);
-          CAPTURE(decays);
-          CAPTURE(strength);
+          INFO("x.width ", x.width, ", x.value_width ", x.value_width, ", decays ", decays, ", strength ", strength);
           LinearForm const form{.heads = x.heads};
           LinearInputs in = inputs_of(chunk + 5, {decays, true, true}, DType::float64, x);
           in.key = scale(in.key, 1 / std::sqrt(static_cast<double>(x.width)));
@@ -128,12 +131,8 @@ TEST_SUITE("linear_attention") {
       LinearResult const expected = linear_attention(form, in, true), found = linear_attention(steps, in, true);
       check_close({found.context, found.state}, {expected.context, expected.state}, 1e-12);
       check_close({linear_attention(steps, in).context}, {expected.context}, 1e-12);
-      auto const tokens = [&](Index first, Index last, Tensor const& state) {
-        auto const some = [&](Tensor const& x) { return x.defined() ? slice(x, 1, first, last) : Tensor(); };
-        return LinearInputs{some(in.query), some(in.key), some(in.value), some(in.erase), some(in.log_decay), state};
-      };
-      LinearResult const before = linear_attention(form, tokens(0, chunk + 4, in.state), true);
-      LinearResult const after = linear_attention(steps, tokens(chunk + 4, chunk + 9, before.state), true);
+      LinearResult const before = linear_attention(form, tokens_of(in, 0, chunk + 4, in.state), true);
+      LinearResult const after = linear_attention(steps, tokens_of(in, chunk + 4, chunk + 9, before.state), true);
       check_close({concatenate({before.context, after.context}, 1), after.state}, {expected.context, expected.state}, 1e-12);
     });
   }
@@ -146,11 +145,8 @@ TEST_SUITE("linear_attention") {
       LinearInputs const in = inputs_of(2 * chunk + 7, {per_head, true, true}, DType::float32, x);
       test::check_threads({1, 2, 3, 5}, [&] { return results_of(linear_attention, form, in, true); });
       Tensor const whole = linear_attention(form, in).context;
-      for (Index const length : {Index{1}, Index{20}, chunk, chunk + 3}) {
-        auto const some = [&](Tensor const& array) { return array.defined() ? slice(array, 1, 0, length) : Tensor(); };
-        LinearInputs const start{some(in.query), some(in.key), some(in.value), some(in.erase), some(in.log_decay), in.state};
-        CHECK(same_bits(linear_attention(form, start).context, slice(whole, 1, 0, length)));
-      }
+      for (Index const length : {Index{1}, Index{20}, chunk, chunk + 3})
+        CHECK(same_bits(linear_attention(form, tokens_of(in, 0, length, in.state)).context, slice(whole, 1, 0, length)));
     }
   }
 

@@ -139,16 +139,6 @@ TEST_SUITE("linear_cross_entropy") {
     }
   }
 
-  TEST_CASE("one row") {
-    Tensor const x = test::normal_leaf({24}, "row");
-    Tensor const weight = Head().weight.detach(), target = Tensor::of(std::vector<Index>{5}, {});
-    Tensor const whole = cross_entropy(linear(x, weight, {}), target);
-    LogitsWithin const nothing(0);
-    Tensor const loss = linear_cross_entropy(x, weight, {}, target);
-    CHECK(loss.item() == doctest::Approx(whole.item()).epsilon(1e-14));
-    CHECK(distance(grad(loss, x), grad(whole, x)) < 1e-12);
-  }
-
   TEST_CASE("derivatives of both orders, of a weight that is table and head") {
     std::vector<Index> tokens;
     for (Index i = 0; i < 300; ++i) tokens.push_back(i % 5);

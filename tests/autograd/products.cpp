@@ -201,15 +201,11 @@ TEST_SUITE("products") {
     std::vector<float> const x = drawn(4 * kernels::lanes<float>, 1), sums = drawn(kernels::lanes<float>, 2);
     auto const at = [&](Index i) { return WordBatch::load_unaligned(x.data() + i * kernels::lanes<float>); };
     auto const numbers = [](WordBatch const& words) {
-      std::vector<float> all(static_cast<std::size_t>(kernels::lanes<float>));
+      std::array<float, WordBatch::size> all;
       words.store_unaligned(all.data());
       return all;
     };
-    auto const bits = [&](WordBatch const& words) {
-      std::vector<std::uint32_t> all;
-      for (float const number : numbers(words)) all.push_back(std::bit_cast<std::uint32_t>(number));
-      return all;
-    };
+    auto const bits = [&](WordBatch const& words) { return std::bit_cast<std::array<std::uint32_t, WordBatch::size>>(numbers(words)); };
     using Bits = xsimd::batch<std::uint32_t>;
     auto const words_of = [](WordBatch const& v) { return kernels::bits_as<std::uint32_t>(v); };
     auto const lower = [&](WordBatch const& v) { return kernels::bits_as<float>(words_of(v) << 16); };
@@ -250,29 +246,12 @@ TEST_SUITE("products") {
     CHECK(Case({3, 600, 1700}, true, false).error(to_bfloat16) < 4);
   }
 
-  TEST_CASE("rounding to bfloat16: to the nearest, ties to even; infinities stay, and so does NaN") {
-    CHECK(to_bfloat16(1.0F) == 1.0F);
-    CHECK(to_bfloat16(1.0F + 0x1p-8F) == 1.0F);                       // a tie: 1 is even
-    CHECK(to_bfloat16(1.0F + 3 * 0x1p-8F) == 1.0F + 2 * 0x1p-7F);     // a tie: up to the even one
-    CHECK(to_bfloat16(1.0F + 0x1p-8F + 0x1p-20F) == 1.0F + 0x1p-7F);  // above a tie
-    CHECK(to_bfloat16(-1.0F - 0x1p-9F) == -1.0F);
-    CHECK(to_bfloat16(std::numeric_limits<float>::max()) == std::numeric_limits<float>::infinity());
-    CHECK(to_bfloat16(-std::numeric_limits<float>::infinity()) == -std::numeric_limits<float>::infinity());
-    CHECK(std::isnan(to_bfloat16(std::bit_cast<float>(0x7f800001U))));  // a NaN whose upper half is infinity's
-    CHECK(std::isnan(to_bfloat16(std::bit_cast<float>(0xffffffffU))));
-    CHECK(to_bfloat16(0x1p-140F) == 0x0p0F + to_bfloat16(0x1p-140F));
-    CHECK(std::signbit(to_bfloat16(-0.0F)));
-  }
-
   TEST_CASE("a row of one has the same product as among others") {
     Tensor const x = single({3, 70}, "x"), w = single({50, 70}, "w"), bias = single({50}, "b");
     for (Products const& how : {float32, bfloat16}) {
       WithProducts const chosen(how);
       Tensor const all = linear(x, w, bias);
-      for (Index row = 0; row < 3; ++row) {
-        Tensor const one = linear(x.rows(row, 1), w, bias);
-        for (Index j = 0; j < 50; ++j) CHECK(one.at(j) == doctest::Approx(all.at(row * 50 + j)).epsilon(1e-4));
-      }
+      for (Index row = 0; row < 3; ++row) CHECK(test::absolute_difference(linear(x.rows(row, 1), w, bias), all.rows(row, 1)) <= 1e-4);
     }
   }
 
@@ -362,51 +341,28 @@ TEST_SUITE("products") {
   TEST_CASE("gradients of products with a size of 0, first and second, are those of finite sums") {
     struct Form {
       std::string name;
-      std::function<Tensor(std::vector<Tensor> const&)> of;
-      std::function<std::vector<Shape>(Index n, Index k, Index m)> shapes;
+      TensorFunction of;
+      std::vector<Shape> shapes;
     };
-    std::vector<Form> const forms{
-        {"matmul", [](auto const& x) { return matmul(x[0], x[1]); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{n, k}, {k, m}};
-         }},
-        {"matmul of a batch", [](auto const& x) { return matmul(x[0], x[1]); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{2, n, k}, {k, m}};
-         }},
-        {"matmul of batches", [](auto const& x) { return matmul(x[0], x[1], true, true); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{2, k, n}, {2, m, k}};
-         }},
-        {"linear", [](auto const& x) { return linear(x[0], x[1], x[2]); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{2, n, k}, {m, k}, {m}};
-         }},
-        {"linear of a row", [](auto const& x) { return linear(x[0], x[1], x[2], x[3]); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{1, k}, {m, k}, {m}, {1, m + 0 * n}};
-         }},
-        {"head_product", [](auto const& x) { return head_product(x[0], x[1], 2); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{1, n, 2 * k}, {2, k, m}};
-         }},
-        {"head_readout", [](auto const& x) { return head_readout(x[0], x[1], x[2], 2); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{1, n, 2 * k}, {2, k, m}, {2, m}};
-         }},
-        {"conv2d", [](auto const& x) { return conv2d(x[0], x[1], x[2]); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{n, k, 3, 3}, {m, k, 2, 2}, {m}};
-         }},
-        {"linear_cross_entropy",
-         [](auto const& x) { return linear_cross_entropy(x[0], x[1], x[2], Tensor::zeros({x[0].size(0)}, DType::int64)); },
-         [](auto n, auto k, auto m) {
-           return std::vector<Shape>{{n, k}, {std::max<Index>(m, 1), k}, {std::max<Index>(m, 1)}};
-         }}};
-    for (Form const& form : forms)
-      for (DType const dtype : {DType::float32, DType::float64})
-        for (int zeros = 1; zeros < 8; ++zeros) {
-          auto const shapes = form.shapes(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5);
+    auto const forms = [](Index n, Index k, Index m) {
+      Index const classes = std::max<Index>(m, 1);
+      return std::vector<Form>{
+          {"matmul", [](auto const& x) { return matmul(x[0], x[1]); }, {{n, k}, {k, m}}},
+          {"matmul of a batch", [](auto const& x) { return matmul(x[0], x[1]); }, {{2, n, k}, {k, m}}},
+          {"matmul of batches", [](auto const& x) { return matmul(x[0], x[1], true, true); }, {{2, k, n}, {2, m, k}}},
+          {"linear", [](auto const& x) { return linear(x[0], x[1], x[2]); }, {{2, n, k}, {m, k}, {m}}},
+          {"linear of a row", [](auto const& x) { return linear(x[0], x[1], x[2], x[3]); }, {{1, k}, {m, k}, {m}, {1, m}}},
+          {"head_product", [](auto const& x) { return head_product(x[0], x[1], 2); }, {{1, n, 2 * k}, {2, k, m}}},
+          {"head_readout", [](auto const& x) { return head_readout(x[0], x[1], x[2], 2); }, {{1, n, 2 * k}, {2, k, m}, {2, m}}},
+          {"conv2d", [](auto const& x) { return conv2d(x[0], x[1], x[2]); }, {{n, k, 3, 3}, {m, k, 2, 2}, {m}}},
+          {"linear_cross_entropy",
+           [](auto const& x) { return linear_cross_entropy(x[0], x[1], x[2], Tensor::zeros({x[0].size(0)}, DType::int64)); },
+           {{n, k}, {classes, k}, {classes}}}};
+    };
+    for (int zeros = 1; zeros < 8; ++zeros)
+      for (Form const& form : forms(zeros & 1 ? 0 : 3, zeros & 2 ? 0 : 4, zeros & 4 ? 0 : 5))
+        for (DType const dtype : {DType::float32, DType::float64}) {
+          auto const& shapes = form.shapes;
           INFO("form.name ", form.name, ", zeros ", zeros);
           std::vector<Tensor> x;
           for (Shape const& shape : shapes) x.push_back(Tensor::normal(shape, Stream(1, "x").child(x.size()), dtype).set_requires_grad());

@@ -93,9 +93,7 @@ TEST_SUITE("random") {
 
   TEST_CASE("uniform: in [0, 1), with the moments of its distribution") {
     Stream const stream(1, "uniform");
-    bool inside = true;
-    for (std::uint64_t i = 0; i < count; ++i) inside = inside && stream.uniform(i) >= 0 && stream.uniform(i) < 1;
-    CHECK(inside);
+    for (std::uint64_t i = 0; i < count; ++i) REQUIRE((stream.uniform(i) >= 0 && stream.uniform(i) < 1));
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return stream.uniform(i); }) - 0.5) < five_errors / std::sqrt(12));
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return std::pow(stream.uniform(i) - 0.5, 2); }) - 1.0 / 12) <
           five_errors / std::sqrt(180));
@@ -103,9 +101,7 @@ TEST_SUITE("random") {
 
   TEST_CASE("normal: finite, with the moments of its distribution, and its tails") {
     Stream const stream(1, "normal");
-    bool finite = true;
-    for (std::uint64_t i = 0; i < count; ++i) finite = finite && std::isfinite(stream.normal(i));
-    CHECK(finite);
+    for (std::uint64_t i = 0; i < count; ++i) REQUIRE(std::isfinite(stream.normal(i)));
     auto const moment = [&](double power) { return mean_of([&](std::uint64_t i) { return std::pow(stream.normal(i), power); }); };
     CHECK(std::abs(moment(1)) < five_errors);
     CHECK(std::abs(moment(2) - 1) < five_errors * std::sqrt(2));
@@ -142,21 +138,27 @@ TEST_SUITE("random") {
     CHECK(farthest < 1.95 / std::sqrt(static_cast<double>(count)));  // exceeded by one seed in a thousand
   }
 
-  TEST_CASE("normals and bits: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
+  TEST_CASE("normals, bits and words: draws in bulk are the draws, bit for bit, wherever a batch begins and ends, also across 2³²") {
     Stream const stream(7, "normals");
     std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
     for (std::size_t const length : {0U, 1U, 2U, 7U, 15U, 16U, 17U, 45U})
       for (std::uint64_t begin = first; begin < first + 17; ++begin) {
         std::vector<double> normals(length + 1, 99);
         std::vector<std::uint64_t> bits(length + 1, 99);
+        std::vector<std::uint32_t> words(4 * length + 1, 99), four(4);
         stream.normals(begin, {normals.data(), length});
         stream.bits(begin, {bits.data(), length});
+        stream.words(begin, {words.data(), 4 * length});
         for (std::size_t i = 0; i < length; ++i) {
           REQUIRE(normals[i] == stream.normal(begin + i));
           REQUIRE(bits[i] == stream.bits(begin + i));
+          REQUIRE(bits[i] == (words[4 * i] | std::uint64_t{words[4 * i + 1]} << 32));
+          stream.words(begin + i, four);
+          REQUIRE(std::equal(four.begin(), four.end(), &words[4 * i]));
         }
         REQUIRE(normals[length] == 99);
         REQUIRE(bits[length] == 99);
+        REQUIRE(words[4 * length] == 99);
       }
   }
 
@@ -195,24 +197,6 @@ TEST_SUITE("random") {
     CHECK(std::abs(mean_of([&](std::uint64_t i) { return a.normal(i) * (a.uniform(i + 1) - 0.5); })) < five_errors);
   }
 
-  TEST_CASE("words: draws in bulk are the draws, also across 2³² and at ends that fill no vector") {
-    Stream const stream(7, "words");
-    std::uint64_t const first = (std::uint64_t{1} << 32) - 21;
-    std::vector<std::uint32_t> words(4 * 45);
-    stream.words(first, words);
-    for (std::uint64_t i = 0; i < 45; ++i) {
-      std::uint64_t const bits = stream.bits(first + i);
-      REQUIRE(words[4 * i] == static_cast<std::uint32_t>(bits));
-      REQUIRE(words[4 * i + 1] == static_cast<std::uint32_t>(bits >> 32));
-    }
-    // A stretch that begins at a later draw, one block at a time, holds the same words: all four of each.
-    std::vector<std::uint32_t> four(4);
-    for (std::uint64_t i = 0; i < 45; ++i) {
-      stream.words(first + i, four);
-      REQUIRE(std::equal(four.begin(), four.end(), words.begin() + static_cast<std::ptrdiff_t>(4 * i)));
-    }
-  }
-
   TEST_CASE("below: every number of the range equally often, none beyond") {
     Stream const stream(1, "below");
     for (std::uint64_t const n : {1U, 2U, 7U, 100U}) {
@@ -245,13 +229,11 @@ TEST_SUITE("random") {
       Threads const threads(some);
       Tensor const normal = Tensor::normal({100, 37}, stream, DType::float64), narrow = Tensor::normal({3700}, stream, DType::float32);
       Tensor const uniform = Tensor::uniform({3700}, stream, DType::float64, -3, 5);
-      bool same = true;
       for (std::uint64_t i = 0; i < 3700; ++i) {
         auto const at = static_cast<Index>(i);
-        same = same && normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i));
-        same = same && uniform.at(at) == -3 + 8 * stream.uniform(i);
+        REQUIRE((normal.at(at) == stream.normal(i) && narrow.at(at) == static_cast<float>(stream.normal(i))));
+        REQUIRE(uniform.at(at) == -3 + 8 * stream.uniform(i));
       }
-      CHECK(same);
     }
   }
 

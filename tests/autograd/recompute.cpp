@@ -33,12 +33,17 @@ struct Network {
          down = test::normal_leaf({40, 40}, "down"), weight = test::normal_leaf({40}, "weight"), bias = test::normal_leaf({40}, "bias");
 };
 
-/// Gradients, and the gradients of a sum of their squares.
-std::vector<Tensor> first_and_second(Network const& network) {
-  auto all = grad({network.loss()}, network.all(), {}, true);
-  Tensor squares = Tensor::scalar(0, DType::float64);
-  for (Tensor const& g : all) squares = squares + sum(g * g);
-  for (Tensor const& g : grad({squares}, network.all())) all.push_back(g);
+/// Gradients of so many orders, each but the first of the sum of the squares of those before.
+std::vector<Tensor> derivatives(Tensor total, std::vector<Tensor> const& inputs, int orders) {
+  std::vector<Tensor> all;
+  for (int order = 1; order <= orders; ++order) {
+    auto const gradients = grad({total}, inputs, {}, order < orders);
+    total = Tensor::scalar(0, DType::float64);
+    for (Tensor const& g : gradients) {
+      all.push_back(g.detach());
+      total = total + sum(g * g);
+    }
+  }
   return all;
 }
 
@@ -47,11 +52,12 @@ std::vector<Tensor> first_and_second(Network const& network) {
 TEST_SUITE("recompute") {
   TEST_CASE("gradients of any order have the same bits whether norms and activations are kept or recomputed") {
     Network const network;
-    auto const kept = all_kept([&] { return first_and_second(network); });
+    auto const found = [&] { return derivatives(network.loss(), network.all(), 2); };
+    auto const kept = all_kept(found);
     From const all(0);
     for (int const time : {1, 2}) {
       CAPTURE(time);
-      CHECK(test::same_bits(first_and_second(network), kept));
+      CHECK(test::same_bits(found(), kept));
     }
   }
 
@@ -222,20 +228,12 @@ TEST_SUITE("recompute") {
     auto const f = [](std::vector<Tensor> const& in) { return linear(tanh(linear(in[0], in[1], in[2])), in[3], {}); };
     for (Shape const& shape : {Shape{3, 1100, 12}, Shape{4, 12}, Shape{12}}) {
       std::vector<Tensor> const inputs{normal_leaf(shape, "x"), weight, bias, down};
-      auto const derivatives = [&](Tensor const& y) {
-        std::vector<Tensor> all{y.detach()};
-        Tensor total = sum(y * y);
-        for (int order = 1; order <= 3; ++order) {
-          auto const g = grad({total}, inputs, {}, true);
-          total = Tensor::scalar(0, DType::float64);
-          for (Tensor const& each : g) {
-            all.push_back(each.detach());
-            total = total + sum(each * each);
-          }
-        }
+      auto const results = [&](Tensor const& y) {
+        auto all = derivatives(sum(y * y), inputs, 3);
+        all.push_back(y.detach());
         return all;
       };
-      auto const found = derivatives(by_rows(f, inputs)), expected = derivatives(f(inputs));
+      auto const found = results(by_rows(f, inputs)), expected = results(f(inputs));
       for (std::size_t i = 0; i < expected.size(); ++i) {
         CAPTURE(i);
         CHECK(test::relative_difference(found[i], expected[i]) <= 1e-11);

@@ -29,12 +29,8 @@ inline Tensor normal_leaf(Shape const& shape, std::string const& name, DType dty
 /// √Σ(a − b)², relative to √Σb².
 inline double distance(Tensor const& a, Tensor const& b) {
   REQUIRE(a.shape() == b.shape());
-  double difference = 0, size = 0;
-  for (Index i = 0; i < a.elements(); ++i) {
-    difference += (a.at(i) - b.at(i)) * (a.at(i) - b.at(i));
-    size += b.at(i) * b.at(i);
-  }
-  return std::sqrt(difference / size);
+  Tensor const wide = b.to(DType::float64);
+  return std::sqrt(sum_of_squares(a.to(DType::float64) - wide).item() / sum_of_squares(wide).item());
 }
 
 inline bool same_bits(std::vector<Tensor> const& a, std::vector<Tensor> const& b) {

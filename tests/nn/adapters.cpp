@@ -70,11 +70,9 @@ TEST_SUITE("adapters") {
       Adapters adapters(parameters, settings(2, {"value"}), 5);
       adapters.merge();
       CHECK(test::same_bits(*parameters.find("blocks.0.attention.value.weight"), before));
-      Tensor down, up;
-      for (auto [name, parameter] : adapters.trained().all()) {
-        if (name.ends_with(".down")) down = parameter;
-        if (name.ends_with(".up")) copy_elements(test::some(parameter.shape(), "up", dtype), up = parameter);
-      }
+      Tensor const down = *adapters.trained().find("blocks.0.attention.value.down");
+      Tensor up = *adapters.trained().find("blocks.0.attention.value.up");
+      copy_elements(test::some(up.shape(), "up", dtype), up);
       adapters.merge();
       Tensor const x = test::some({9, 5}, "x", dtype);
       NoGrad const no_grad;
@@ -93,9 +91,8 @@ TEST_SUITE("adapters") {
     CHECK(!parameters.find("heads.classification.weight")->frozen());
     CHECK(adapters.trained().all().size() == 3);
     CHECK(adapters.trained().decays("blocks.0.attention.value.up"));
-    auto const step = [](Parameters const& of, Adapters& adapters_of, std::uint64_t t) {
-      for (auto [name, parameter] : of.all())
-        if (!parameter.frozen()) parameter.set_grad(Tensor::normal(parameter.shape(), Stream(5, name).child(t), parameter.dtype()));
+    auto const step = [](Parameters& of, Adapters& adapters_of, std::uint64_t t) {
+      test::draw_gradients(of, t);
       adapters_of.take_gradients();
       make_optimizer(test::chosen(optimizer_choice(), "sgd"), adapters_of.trained())->step(0.1);
       adapters_of.merge();

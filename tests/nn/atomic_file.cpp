@@ -31,22 +31,17 @@ std::string refusal(std::function<void()> const& action) {
   });
 }
 
-// Runs `action`, which must end by killing itself, in a process of its own.
-template <class Action>
-void in_killed_process(Action action) {
+/// Starts a process that does this and ends.
+pid_t started(std::function<void()> const& action) {
   pid_t const child = ::fork();
   REQUIRE(child >= 0);
-  if (child == 0) {
-    try {
-      action();
-    } catch (...) {
-      ::_exit(1);
-    }
-    ::_exit(0);
+  if (child != 0) return child;
+  try {
+    action();
+  } catch (...) {
+    ::_exit(1);
   }
-  int status;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE(WIFSIGNALED(status));
+  ::_exit(0);
 }
 
 }  // namespace
@@ -126,11 +121,14 @@ TEST_SUITE("atomic_file") {
 
   TEST_CASE_FIXTURE(OneFile, "a process killed on the way leaves the old file and a part, which does not disturb the next write") {
     put(path, "old");
-    in_killed_process([&] {
+    pid_t const child = started([&] {
       AtomicFile file(path);
       file.write("longer than what will be written next");
       ::raise(SIGKILL);
     });
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
     CHECK(get(path) == "old");
     CHECK(folder.names() == Names{".f.part", "f"});
     write_atomically(path, "new");
@@ -198,12 +196,9 @@ TEST_SUITE("atomic_file") {
   TEST_CASE_FIXTURE(OneFile, "a reader sees the old content or the new, whatever the moment") {
     std::string const a(200'000, 'a'), b(100'000, 'b');
     write_atomically(path, a);
-    pid_t const writer = ::fork();
-    REQUIRE(writer >= 0);
-    if (writer == 0) {
+    pid_t const writer = started([&] {
       for (int i = 0; i < 100; ++i) write_atomically(path, i % 2 ? a : b);
-      ::_exit(0);
-    }
+    });
     int status = 0, reads = 0;
     while (::waitpid(writer, &status, WNOHANG) == 0) {
       auto const seen = get(path);

@@ -120,9 +120,7 @@ TEST_SUITE("attention_properties") {
     for (Variant const& variant : variants()) {
       INFO(variant.name());
       Subject const subject(variant, {2, 70, 70, 2, 4, 3, 70}, wide(DType::float32));
-      test::Tensors inputs;
-      for (char const* name : {"query", "key"}) inputs.push_back(some({2, 70, 8}, name, DType::float32).set_requires_grad());
-      inputs.push_back(some({2, 70, 6}, "value", DType::float32).set_requires_grad());
+      auto const inputs = test::leaves({some({2, 70, 8}, "query"), some({2, 70, 8}, "key"), some({2, 70, 6}, "value")}, DType::float32);
       for (bool const causal : {true, false}) {
         auto const found = [&](Index sees) {
           return test::with_gradients({subject(inputs[0], inputs[1], inputs[2], seen(causal, {70, 66}, sees))}, inputs);
@@ -191,10 +189,8 @@ TEST_SUITE("attention_properties") {
       CAPTURE(width);
       Tensor const table = sinusoids(0, 400, width, DType::float64);
       Tensor const products = matmul(table, table, false, true);
-      double worst = 0;
-      for (Index i = 0; i < 399; ++i)
-        for (Index j = 0; j < 399; ++j) worst = test::worse(worst, std::abs(products.at(i * 400 + j) - products.at((i + 1) * 400 + j + 1)));
-      CHECK(worst <= 1e-11);
+      Tensor const first = slice(slice(products, 0, 0, 399), 1, 0, 399), next = slice(slice(products, 0, 1, 400), 1, 1, 400);
+      CHECK(absolute_difference(first, next) <= 1e-11);
       CHECK(products.at(0) == doctest::Approx(static_cast<double>(width) / 2).epsilon(1e-14));
       CHECK(std::abs(products.at(1) - products.at(0)) > 0.1);
       CHECK(absolute_difference(sinusoids(123, 40, width, DType::float64), table.rows(123, 40)) == 0);
@@ -209,8 +205,7 @@ TEST_SUITE("attention_properties") {
     auto const position = make_position("rotary", Scope(none), {length, heads * width, heads});
     auto const rotary = position->in_attention(Scope(none), heads, width);
     auto const everywhere = [&](char const* name) {  // the same vector at every place
-      return split_heads(rotary->rotate(reshape(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), {1, length, -1}), 7),
-                         heads);
+      return split_heads(rotary->rotate(expand(some({1, 1, heads * width}, name), {1, length, heads * width}), 7), heads);
     };
     for (auto const& kind : Registry<ScoreKind>::all())
       for (std::string const scale : {"rsqrt", "inverse", "none", "learned", "2.5"}) {
@@ -327,23 +322,13 @@ TEST_SUITE("attention_properties") {
            {seen(true, {6, 4, 0}), seen(false, {6, 4, 0}), seen(true, {6, 4, 0}, 2), seen(false, {6, 4, 0}, 3)}) {
         Tensor const weights = subject.weights(q, k, visibility);
         REQUIRE(weights.shape() == Shape{3, 2, 6, 6});
-        Index all_visible = 0, zeros = 0;
-        double worst = 0;
-        for (Index row = 0; row < 36; ++row) {
-          KeyRange const visible = visibility.range(row / 12, row % 6, 6);
-          double sum = 0;
-          for (Index j = 0; j < 6; ++j) {
-            double const a = weights.at(row * 6 + j);
-            sum += a;
-            bool const is_visible = visible.first <= j && j < visible.last;
-            if (!(a >= 0) || (!is_visible && a != 0)) worst = std::numeric_limits<double>::infinity();
-            if (is_visible) ++all_visible, zeros += a == 0;
-          }
-          if (visible.first < visible.last && test::kind_of<Align>(align).rows_are_distributions)
-            worst = test::worse(worst, std::abs(sum - 1));
-          if (align == "local_p") worst = test::worse(worst, sum - 1);
-        }
-        CHECK(worst <= 1e-14);
+        Tensor const visible = expand(visibility.mask(6, 6, DType::float64), weights.shape()), sums = sum(weights, {-1});
+        CHECK(min(weights).item() >= 0);
+        CHECK(sum(weights * (1 - visible)).item() == 0);
+        // A row that sees nothing sums to 0.
+        if (test::kind_of<Align>(align).rows_are_distributions) CHECK(absolute_difference(sums, max(visible, {-1})) <= 1e-14);
+        if (align == "local_p") CHECK(max(sums).item() <= 1 + 1e-14);
+        double const all_visible = sum(visible).item(), zeros = all_visible - sum(weights > 0).item();
         if (visibility.sees == 0 && (align == "sparsemax" || align == "entmax15")) CHECK(zeros > all_visible / 20);
         if (align == "softmax" || align == "sigmoid") CHECK(zeros == 0);
       }
@@ -354,24 +339,16 @@ TEST_SUITE("attention_properties") {
     // e_j − a_j, and e_j/2 − √a_j, are one threshold τ on the support, and what is outside lies below it.
     Tensor const scores = scale(some({1, 1, 200, 9}, "scores"), 2);
     Visibility const visibility{.causal = true, .lengths = {}, .offset = 3};
+    double const infinity = std::numeric_limits<double>::infinity();
     for (std::string const name : {"sparsemax", "entmax15"}) {
       CAPTURE(name);
       Parameters none(1, DType::float64);
       auto const align = Registry<AlignKind>::find(name)->make(Scope(none), {}, {1, 1, 9});
       Tensor const weights = (*align)(scores, scores, visibility);
-      double worst = 0;
-      for (Index i = 0; i < 200; ++i) {
-        double lowest = std::numeric_limits<double>::infinity(), highest = -lowest, outside = -lowest;
-        for (Index j = 0; j < visibility.count(0, i, 9); ++j) {
-          double const e = scores.at(i * 9 + j), a = weights.at(i * 9 + j);
-          double const tau = name == "sparsemax" ? e - a : e / 2 - std::sqrt(a);
-          double& largest = a == 0 ? outside : highest;
-          largest = std::max(largest, tau);
-          if (a != 0) lowest = std::min(lowest, tau);
-        }
-        worst = std::max({worst, highest - lowest, outside - lowest});
-      }
-      CHECK(worst <= 1e-13);
+      Tensor const tau = name == "sparsemax" ? scores - weights : scale(scores, 0.5) - sqrt(weights);
+      Tensor const highest = max(masked_fill(tau, 1 - visibility.mask(200, 9, DType::float64), -infinity), {-1});
+      Tensor const lowest = min(masked_fill(tau, 1 - (weights > 0), infinity), {-1});
+      CHECK(max(highest - lowest).item() <= 1e-13);
     }
   }
 

@@ -106,7 +106,7 @@ TEST_SUITE("captioner") {
             };
             auto const one = measured(batch);
             CHECK(one == measured(other));
-            CHECK(std::ranges::all_of(one, [](double x) { return std::isfinite(x); }));
+            CHECK(all_finite(one));
           }
     CHECK(accepted >= 4 * 6);
   }
@@ -123,16 +123,7 @@ TEST_SUITE("captioner") {
         Batch const alone = given.chosen(Tokens{row});
         check_same(heed::at(together, row), greedy(subject.model, alone, begin, end, max_length).front());
         check_same(heed::at(beams, row), beam(subject.model, alone, begin, end, max_length, {.width = 3}).front());
-        for (Decoded const& each : heed::at(beams, row)) {
-          Tokens inputs = each.tokens;
-          inputs.insert(inputs.begin(), begin);
-          Batch told = alone;
-          told.set("inputs", Tensor::of(inputs, {1, std::ssize(inputs)}));
-          Tensor const logs = log_softmax(subject.model.logits(told, {}), -1);
-          double score = each.ended ? logs.at((std::ssize(inputs) - 1) * vocabulary + end) : 0;
-          for (Index i = 0; i + 1 < std::ssize(inputs); ++i) score += logs.at(i * vocabulary + heed::at(inputs, i + 1));
-          CHECK(std::abs(score - each.score) < 1e-10);
-        }
+        for (Decoded const& each : heed::at(beams, row)) CHECK(std::abs(score_of(subject.model, alone, each, {}) - each.score) < 1e-10);
       }
     }
   }
@@ -149,19 +140,12 @@ TEST_SUITE("captioner") {
       CHECK(records[0].layer == "attention");
       CHECK(records[0].of.keys == "image");
       CHECK(records[0].of.across == 2);
-      auto const weights = records[0].weights.to_vector();
-      REQUIRE(weights.size() == 2 * 3 * 4);
-      double expected = 0;
-      for (std::size_t row = 0; row < 2; ++row)
-        for (std::size_t i = 0; i < 4; ++i) {
-          double missing = 1;
-          for (std::size_t t = 0; t < 3; ++t) missing -= weights[(row * 3 + t) * 4 + i];
-          expected += missing * missing;
-        }
-      CHECK(outcome.penalty.item() == doctest::Approx(0.5 * expected / 2).epsilon(1e-12));
+      Tensor const weights = records[0].weights.viewed({2, 3, 4});
+      double const missing = sum_of_squares(1 - sum(weights, {1})).item();
+      CHECK(outcome.penalty.item() == doctest::Approx(0.5 * missing / 2).epsilon(1e-12));
       CHECK(with.model.loss(batch, {}).item() ==
             doctest::Approx(without.model.loss(batch, {}).item() + outcome.penalty.item()).epsilon(1e-12));
-      for (Index i = 0; i < 4; ++i) CHECK(heed::at(weights, 8 + i) == 0);  // behind the first caption's end
+      for (Index i = 0; i < 4; ++i) CHECK(weights.at(8 + i) == 0);  // behind the first caption's end
     }
   }
 
@@ -171,9 +155,8 @@ TEST_SUITE("captioner") {
     Tensor const all = subject.model.logits({{"image", batch["image"]}, {"inputs", batch["inputs"]}}, {});
     auto const decoding = subject.model.decode({{"image", batch["image"]}}, {});
     for (Index t = 0; t < 3; ++t) {
-      Tokens const words{heed::at(batch["inputs"].data<std::int64_t>(), t), heed::at(batch["inputs"].data<std::int64_t>(), 3 + t)};
-      Tensor const found = decoding->scores(Tensor::of(words, {2}));
-      for (Index row = 0; row < 2; ++row) check_close(found.rows(row, 1), all.viewed({6, vocabulary}).rows(row * 3 + t, 1), 1e-11);
+      Tensor const found = decoding->scores(slice(batch["inputs"], 1, t, t + 1).viewed({2}));
+      check_close(found, slice(all.viewed({2, 3, vocabulary}), 1, t, t + 1).viewed({2, vocabulary}), 1e-11);
     }
   }
 
@@ -255,10 +238,8 @@ TEST_SUITE("captioner") {
     Tensor const expected = -mean(log(joint));
     CHECK(loss == doctest::Approx(expected.item()).epsilon(1e-12));
     expected.backward();
-    std::size_t at = 0;
-    for (auto const& each : subject.parameters.all())
-      for (double const g : each.second.grad().to_vector()) CHECK(found[at++] == doctest::Approx(g).epsilon(1e-9));
-    REQUIRE(at == found.size());
+    auto const near = [](double a, double b) { return a == doctest::Approx(b).epsilon(1e-9); };
+    CHECK(std::ranges::equal(found, all_gradients(subject.parameters), near));
 
     double expected_loss = 0;  // which bounds it from above
     gradient(hard("luong", "enumerate"), 1, 0, &expected_loss);

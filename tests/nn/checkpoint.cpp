@@ -26,9 +26,8 @@ void check_equal(Checkpoint::Tensors const& found, Checkpoint::Tensors const& ex
   std::map<std::string, Tensor> const by_name(found.begin(), found.end());
   for (auto const& each : expected) {
     CAPTURE(each.first);
-    auto const& [name, tensor] = each;
-    REQUIRE(by_name.contains(name));
-    CHECK(test::same_bits(by_name.at(name), tensor));
+    REQUIRE(by_name.contains(each.first));
+    CHECK(test::same_bits(by_name.at(each.first), each.second));
   }
 }
 

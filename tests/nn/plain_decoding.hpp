@@ -38,7 +38,9 @@ inline double score_of(Model const& model, Batch const& row, Decoded const& targ
   Tokens inputs = target.tokens;
   inputs.insert(inputs.begin(), begin);
   auto const n = std::ssize(inputs);
-  Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(inputs, {1, n})), pass);
+  Batch told = row;
+  told.set("inputs", Tensor::of(inputs, {1, n}));
+  Tensor const logits = model.logits(told, pass);
   Tensor const logs = log_softmax(logits.to(DType::float64), -1);
   double sum = target.ended ? logs.at((n - 1) * model.vocabulary() + end) : 0;
   for (Index i = 0; i + 1 < n; ++i) sum += logs.at(i * model.vocabulary() + at(inputs, i + 1));

@@ -19,6 +19,10 @@ Sample product_sample(Shape const& a, Shape const& b, bool transpose_a = false, 
 
 ErrorCase product_error(char const* message, Tensor const& a, Tensor const& b) { return fails(message, matmul, a, b, false, false); }
 
+/// Of an input and a weight, then a bias, then a residual.
+Tensor layer(Tensors const& x) { return linear(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), x.size() > 3 ? x[3] : Tensor()); }
+Tensor composed_layer(Tensors const& x) { return std::accumulate(x.begin() + 2, x.end(), matmul(x[0], transpose(x[1]))); }
+
 DeclaredChecks const matrix_product_checks{{
     {"matmul",
      {product_sample({3, 4}, {4, 5}), product_sample({2, 3, 4}, {4, 5}), product_sample({2, 3, 4}, {2, 4, 5}),
@@ -32,18 +36,10 @@ DeclaredChecks const matrix_product_checks{{
       product_error("matmul: dtypes differ: float64 and float32", zeros({3}), zeros({3}, DType::float32)),
       product_error("matmul: wants at least one axis: [] x [3]", zeros({}), zeros({3}))}},
     {"linear",
-     {several(
-          {{2, 3, 4}, {5, 4}, {5}}, [](Tensors const& x) { return linear(x[0], x[1], x[2]); },
-          [](Tensors const& x) { return matmul(x[0], transpose(x[1])) + x[2]; }),
+     {several({{2, 3, 4}, {5, 4}, {5}}, layer, composed_layer), several({{4}, {5, 4}}, layer, composed_layer),
+      several({{2, 3, 4}, {19, 4}, {19}, {2, 3, 19}}, layer, composed_layer),
       several(
-          {{4}, {5, 4}}, [](Tensors const& x) { return linear(x[0], x[1], {}); },
-          [](Tensors const& x) { return matmul(x[0], transpose(x[1])); }),
-      several(
-          {{2, 3, 4}, {19, 4}, {19}, {2, 3, 19}}, [](Tensors const& x) { return linear(x[0], x[1], x[2], x[3]); },
-          [](Tensors const& x) { return matmul(x[0], transpose(x[1])) + x[2] + x[3]; }),
-      several(
-          {{3, 4}, {5, 4}, {3, 5}}, [](Tensors const& x) { return linear(x[0], x[1], {}, x[2]); },
-          [](Tensors const& x) { return matmul(x[0], transpose(x[1])) + x[2]; })},
+          {{3, 4}, {5, 4}, {3, 5}}, [](Tensors const& x) { return linear(x[0], x[1], {}, x[2]); }, composed_layer)},
      {fails("linear: x [2, 3], weight [4, 5], bias none", linear, zeros({2, 3}), zeros({4, 5}), Tensor(), Tensor())}},
 }};
 

@@ -67,19 +67,16 @@ Tensor composed_layer_norm(Tensors const& x) {
   return x.size() > 2 ? y + x[2] : y;
 }
 
+Tensor by_rms_norm(Tensors const& x) { return rms_norm(x[0], x[1], eps); }
+Tensor by_layer_norm(Tensors const& x) { return layer_norm(x[0], x[1], x.size() > 2 ? x[2] : Tensor(), eps); }
+
 DeclaredChecks const norm_checks{{
     {"layer_norm",
-     {several(
-          {{4, 5, 6}, {6}, {6}}, [](Tensors const& x) { return layer_norm(x[0], x[1], x[2], eps); }, composed_layer_norm),
-      several(
-          {{3, 37}, {37}}, [](Tensors const& x) { return layer_norm(x[0], x[1], {}, eps); }, composed_layer_norm),
-      several({{0, 3}, {3}, {3}}, [](Tensors const& x) { return layer_norm(x[0], x[1], x[2], eps); })},
+     {several({{4, 5, 6}, {6}, {6}}, by_layer_norm, composed_layer_norm), several({{3, 37}, {37}}, by_layer_norm, composed_layer_norm),
+      several({{0, 3}, {3}, {3}}, by_layer_norm)},
      {fails("layer_norm: x [2, 3], weight [4], bias none", layer_norm, zeros({2, 3}), zeros({4}), Tensor(), eps)}},
     {"rms_norm",
-     {several(
-          {{4, 5, 6}, {6}}, [](Tensors const& x) { return rms_norm(x[0], x[1], eps); }, composed_rms_norm),
-      several(
-          {{3, 37}, {37}}, [](Tensors const& x) { return rms_norm(x[0], x[1], eps); }, composed_rms_norm)},
+     {several({{4, 5, 6}, {6}}, by_rms_norm, composed_rms_norm), several({{3, 37}, {37}}, by_rms_norm, composed_rms_norm)},
      {fails("rms_norm: x [2, 3], weight [3, 1]", rms_norm, zeros({2, 3}), zeros({3, 1}), eps)}},
 }};
 
