@@ -100,6 +100,12 @@ TEST_SUITE("heads") {
     return made(kind, each, signature(each.sequences, segments, each.kind == "choice" || each.kind == "likelihood"), parameters);
   }
 
+  /// With parameters that the model alone keeps.
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each) {
+    Parameters parameters(3, DType::float64, wide(0.4));
+    return made(kind, each, parameters);
+  }
+
   /// The kinds of models that have heads.
   std::vector<std::string> kinds() {
     std::vector<std::string> all{"gpt", "bert"};
@@ -125,7 +131,7 @@ TEST_SUITE("heads") {
       made(model.first, model.second, start);
       auto const values = values_of(start);
       Batch const batch = some_batch(model.second.sequences);
-      auto const loss = [&](std::vector<Tensor> const& at) {
+      auto const loss = [&](Tensors const& at) {
         Parameters parameters = with_values(start, at);
         return made(model.first, model.second, parameters)->loss(batch, {});
       };
@@ -147,13 +153,10 @@ TEST_SUITE("heads") {
         return std::pair(loss.item(), all_gradients(parameters));
       };
       Batch other = batch;
-      for (char const* const part : {"inputs", "segments"}) {
-        Tensor changed = batch[part].clone();
-        auto const values = changed.mutable_data<std::int64_t>();
-        for (std::size_t at = 0; at < values.size(); ++at)
-          if (static_cast<Index>(at) % length >= batch["lengths"].data<std::int64_t>()[at / length]) values[at] = 1 - values[at] % 2;
-        other.set(part, changed);
-      }
+      auto const ends = batch["lengths"].data<std::int64_t>();
+      std::vector<Index> const lengths(ends.begin(), ends.end());
+      other.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
+      other.set("segments", changed_behind(batch["segments"], lengths, 2));
       CHECK(measured(batch) == measured(other));
     }
   }
@@ -170,8 +173,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a span begins and ends in the passage or at the summary token alone") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bert = made("bert", {"span", "span"}, parameters);
+    auto const bert = made("bert", {"span", "span"});
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
     REQUIRE(logits.shape() == Shape{rows, 2, length});
@@ -184,30 +186,26 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("label smoothing goes over the places that an answer can be at") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bert = made("bert", {"span", "span"}, parameters);
+    auto const bert = made("bert", {"span", "span"});
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();
     auto const passage = batch["passage"].data<std::int64_t>(), targets = batch["span"].data<std::int64_t>();
     double wanted = 0;
     for (Index row = 0; row < 2 * rows; ++row) {
-      double sum = 0, all = 0, mean = 0, count = 0;
+      std::vector<double> possible;
+      Index right = 0;
       for (Index position = 0; position < length; ++position) {
         if (heed::at(passage, row / 2 * length + position) == 0) continue;
-        double const logit = logits.at(row * length + position);
-        sum += std::exp(logit), all += logit, ++count;
+        if (position == heed::at(targets, row)) right = std::ssize(possible);
+        possible.push_back(logits.at(row * length + position));
       }
-      mean = all / count;
-      wanted += std::log(sum) - 0.9 * logits.at(row * length + heed::at(targets, row)) - 0.1 * mean;
+      wanted += cross_entropy(Tensor::of(possible, {1, std::ssize(possible)}), Tensor::of(std::vector{right}, {1}), 0.1).item();
     }
     CHECK(bert->loss(batch, {}, 0.1).item() == doctest::Approx(wanted / (2 * rows)).epsilon(1e-9));
   }
 
   TEST_CASE("the likelihood of an option is the mean, or the sum, of its tokens' log-probabilities") {
-    Parameters parameters(3, DType::float64, wide(0.4)), same(3, DType::float64, wide(0.4));
-    Case const each{"likelihood", "likelihood", 2};
-    auto const scorer = made("gpt", each, parameters);
-    auto const reader = made("gpt", {"", "language_model"}, same);
+    auto const scorer = made("gpt", {"likelihood", "likelihood", 2}), reader = made("gpt", {"", "language_model"});
     Batch const batch = some_batch(2);
     Tensor const scores = scorer->run(batch, {}).predictions.front().head.logits();
     for (Index sequence = 0; sequence < 2 * rows; ++sequence) {
@@ -218,8 +216,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("through a bottleneck passes the state of the first target's position alone, and the number of positions since") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const gpt = made("gpt", {"", "bottleneck"}, parameters);
+    auto const gpt = made("gpt", {"", "bottleneck"});
     auto const logits = [&](std::vector<Index> const& inputs, std::vector<Index> const& targets) {
       auto const tokens = std::ssize(inputs);
       return gpt->logits({{"inputs", Tensor::of(inputs, {1, tokens})}, {"targets", Tensor::of(targets, {1, tokens})}}, {});
@@ -241,8 +238,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("the same text in both orders: the sum of two summaries; the order of the orders does not matter") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const gpt = made("gpt", {"both orders", "classification", 2}, parameters);
+    auto const gpt = made("gpt", {"both orders", "classification", 2});
     Batch const batch = some_batch(2);
     auto const swapped = [&](char const* part) {
       Tensor const whole = batch[part];
@@ -259,8 +255,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a bag of words is a mean: neither the order of tokens nor the repetition of all of them matters") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bag = made("bag_of_words", {"", "classification"}, parameters);
+    auto const bag = made("bag_of_words", {"", "classification"});
     auto const first_logit = [&](std::vector<Index> const& tokens) {
       Shape const shape{1, std::ssize(tokens)};
       return bag->logits({{"inputs", Tensor::of(tokens, shape)}, {"segments", Tensor::zeros(shape, DType::int64)}}, {}).at(0);
@@ -273,12 +268,10 @@ TEST_SUITE("heads") {
   TEST_CASE("the weight of the auxiliary language model is λ: L3 = L2 + λ L1") {
     Batch const batch = some_batch(1);
     auto const loss = [&](double weight) {
-      Parameters parameters(3, DType::float64, wide(0.4));
       Case const each{"", "classification", 1, [weight](HeadSettings& s) { task(s).auxiliary = weight; }};
-      return made("gpt", each, parameters)->loss(batch, {}).item();
+      return made("gpt", each)->loss(batch, {}).item();
     };
-    Parameters parameters(3, DType::float64, wide(0.4));
-    double const language = made("gpt", {"", "language_model"}, parameters)->loss(batch, {}).item();
+    double const language = made("gpt", {"", "language_model"})->loss(batch, {}).item();
     CHECK(loss(0.5) == doctest::Approx(loss(0) + 0.5 * language).epsilon(1e-12));
   }
 
@@ -299,9 +292,8 @@ TEST_SUITE("heads") {
   TEST_CASE("a head for examples continues no text") {
     for (auto const& kind : kinds()) {
       if (kind == "bert") continue;
-      Parameters parameters(3, DType::float64), same(3, DType::float64);
-      CHECK(!made(kind, {"", "classification"}, parameters)->decode({}, {}));
-      CHECK(made(kind, {"", "language_model"}, same)->decode({}, {}));
+      CHECK(!made(kind, {"", "classification"})->decode({}, {}));
+      CHECK(made(kind, {"", "language_model"})->decode({}, {}));
     }
   }
 }

@@ -45,8 +45,7 @@ TEST_SUITE("recurrent") {
           auto const start = some_states(cell);
           Scanned const all = cell.scan(x, {lengths(), backward}, start, {});
           for (Index row = 0; row < rows; ++row) {
-            States state;
-            for (Tensor const& each : start) state.push_back(slice(each, 0, row, row + 1));
+            States state = mapped(start, [row](Tensor const& each) { return slice(each, 0, row, row + 1); });
             Index const length = heed::at(some_lengths, row);
             auto const at = [row](Tensor const& of, auto t) { return reshape(slice(slice(of, 0, t, t + 1), 1, row, row + 1), {1, -1}); };
             for (Index i = 0; i < length; ++i) {

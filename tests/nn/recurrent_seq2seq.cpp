@@ -1,6 +1,8 @@
 #include "autograd/ops/recurrence.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/models/recurrent/recurrent_settings.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {
@@ -20,12 +22,8 @@ TEST_SUITE("recurrent_seq2seq") {
     return settings;
   }
 
-  struct Subject {
-    explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
-        : parameters(3, dtype, wide(0.7)), made(pair_model("recurrent_seq2seq", parameters, settings, vocabulary)), model(*made) {}
-    Parameters parameters;
-    std::unique_ptr<Model> made;
-    Model& model;
+  struct Subject : PairModel {
+    explicit Subject(RecurrentSeq2seqSettings const& settings) : PairModel("recurrent_seq2seq", settings, vocabulary) {}
   };
 
   /// Every way in which a decoder may look or not, with both kinds of encoder, fed or not.
@@ -92,13 +90,7 @@ TEST_SUITE("recurrent_seq2seq") {
               double const before = subject.model.loss(batch, {}).item();
               subject.parameters.clear_gradients();
               subject.model.loss(batch, {}).backward();
-              for (auto const& each : subject.parameters.all()) {
-                Tensor parameter = each.second;
-                auto const values = parameter.mutable_data<double>();
-                if (!parameter.grad().defined()) continue;
-                auto const slope = parameter.grad().to_vector();
-                for (std::size_t i = 0; i < values.size(); ++i) values[i] -= 1e-3 * slope[i];
-              }
+              make_optimizer(chosen(optimizer_choice(), "sgd"), subject.parameters)->step(1e-3);
               double const after = subject.model.loss(batch, {}).item();
               CHECK(std::isfinite(after));
               if (read.name == "soft") CHECK(after < before);
@@ -241,9 +233,7 @@ TEST_SUITE("recurrent_seq2seq") {
     Batch batch = some_pairs(vocabulary), reversed = batch;
     Tensor source = batch["source"].clone();
     auto const words = source.mutable_data<std::int64_t>();
-    for (std::size_t row = 0; row < 3; ++row)
-      std::reverse(words.begin() + static_cast<std::ptrdiff_t>(row) * 9,
-                   words.begin() + static_cast<std::ptrdiff_t>(row) * 9 + source_lengths[row]);
+    for (std::size_t row = 0; row < 3; ++row) std::ranges::reverse(words.subspan(row * 9, static_cast<std::size_t>(source_lengths[row])));
     reversed.set("source", source);
     CHECK(forward.model.logits(reversed, {}).to_vector() == backward.model.logits(batch, {}).to_vector());
   }
