@@ -5,7 +5,7 @@
 
 // The files of a vocabulary of byte pairs: what is read of them, and what is wrong with them.
 
-TEST_SUITE("vocabulary_files") {
+TEST_SUITE("byte_pair_files") {
   using namespace heed;
 
   std::string const small_text =
