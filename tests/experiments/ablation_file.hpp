@@ -27,11 +27,7 @@ struct AblationFile {
   }
 };
 
-inline std::vector<std::string> names(std::vector<Arm> const& arms) {
-  std::vector<std::string> result;
-  for (auto const& arm : arms) result.push_back(arm.name);
-  return result;
-}
+inline std::vector<std::string> names(std::vector<Arm> const& arms) { return mapped(arms, &Arm::name); }
 
 using Words = std::vector<std::string>;
 

@@ -3,16 +3,11 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
+#include "tests/nn/models.hpp"
 
 using namespace heed;
 
 namespace {
-
-Tensor counting(Shape const& shape, Index modulus) {
-  std::vector<Index> values;
-  for (Index i = 0; i < shape.elements(); ++i) values.push_back(i % modulus);
-  return Tensor::of(values, shape);
-}
 
 std::unique_ptr<Dataset> open(std::filesystem::path const& path, Index vocabulary) {
   auto const choice = test::chosen(choice_of<DataKind>(), "batches", {{"path", path.string()}, {"vocabulary", vocabulary}});
@@ -22,9 +17,11 @@ std::unique_ptr<Dataset> open(std::filesystem::path const& path, Index vocabular
 }  // namespace
 
 TEST_SUITE("batches") {
+  using test::random_tokens;
+
   TEST_CASE_FIXTURE(test::InFolder, "micro-batch k of a step is its rows k·batch …") {
-    auto const inputs = counting({3, 4, 5}, 60);
-    auto targets = counting({3, 4, 5}, 60);
+    auto const inputs = random_tokens({3, 4, 5}, 60, "inputs");
+    auto targets = random_tokens({3, 4, 5}, 60, "targets");
     targets.mutable_data<std::int64_t>()[7] = -1;
     save_safetensors(folder / "b.safetensors", {{"inputs", inputs}, {"targets", targets}});
     auto const data = open(folder / "b.safetensors", 60);
@@ -48,11 +45,12 @@ TEST_SUITE("batches") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "sources come along") {
-    auto const source = counting({2, 4, 3}, 9);
+    auto const source = random_tokens({2, 4, 3}, 9);
     auto const lengths = Tensor::of(std::vector<Index>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
-    save_safetensors(
-        folder / "b.safetensors",
-        {{"inputs", counting({2, 4, 5}, 9)}, {"targets", counting({2, 4, 5}, 9)}, {"source", source}, {"source_lengths", lengths}});
+    save_safetensors(folder / "b.safetensors", {{"inputs", random_tokens({2, 4, 5}, 9)},
+                                                {"targets", random_tokens({2, 4, 5}, 9)},
+                                                {"source", source},
+                                                {"source_lengths", lengths}});
     auto const part = open(folder / "b.safetensors", 9)->training(3, 2, 5);
     CHECK(part["source"].to_vector() == source.viewed({8, 3}).rows(6, 2).to_vector());
     CHECK(part["source_lengths"].to_vector() == std::vector<double>{1, 1});
@@ -60,7 +58,7 @@ TEST_SUITE("batches") {
 
   TEST_CASE_FIXTURE(test::InFolder, "files that are no batches end in one line with file and place") {
     auto const path = folder / "b.safetensors";
-    auto const x = counting({2, 4, 3}, 9);
+    auto const x = random_tokens({2, 4, 3}, 9);
     auto const with = [](Tensor tensor, std::size_t at, Index value) {
       tensor = tensor.clone();
       tensor.mutable_data<std::int64_t>()[at] = value;
@@ -86,7 +84,7 @@ TEST_SUITE("batches") {
          "'source_lengths'[1, 1] is 4, outside 1 … 3"},
         {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", with(lengths, 5, 0)}},
          "'source_lengths'[1, 1] is 0, outside 1 … 3"},
-        {{{"inputs", x}, {"targets", x}, {"source", counting({1, 4, 3}, 9)}, {"source_lengths", lengths}},
+        {{{"inputs", x}, {"targets", x}, {"source", random_tokens({1, 4, 3}, 9)}, {"source_lengths", lengths}},
          "source [1, 4, 3] and inputs [2, 4, 3] differ"},
         {{{"inputs", x}, {"targets", x}, {"source", x}, {"source_lengths", x}},
          "'source_lengths' has shape [2, 4, 3] instead of [steps, rows]"},

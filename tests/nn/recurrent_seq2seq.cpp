@@ -103,15 +103,7 @@ TEST_SUITE("recurrent_seq2seq") {
       if (settings.attention.read == "hard" || settings.attention.align == "local_p") continue;  // choices; a window's edge
       settings.width = 3, settings.embedding = 2;
       CAPTURE(name_of(settings));
-      Parameters drawn(3, DType::float64, wide(0.7));
-      pair_model("recurrent_seq2seq", drawn, settings, 5);
-      Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
-                        {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
-                        {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
-                        {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
-                        {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
-      check_gradient(
-          drawn, [&](Parameters& parameters) { return pair_model("recurrent_seq2seq", parameters, settings, 5)->loss(batch, {}, 0.1); }, 8);
+      check_pair_gradient("recurrent_seq2seq", settings, 0.7, 8);
     }
   }
 

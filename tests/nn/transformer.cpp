@@ -90,15 +90,7 @@ TEST_SUITE("transformer") {
       settings.width = settings.context = 4;
       settings.norm.placement = placement;
       settings.activation = "gelu";  // relu has a kink
-      Parameters drawn(3, DType::float64, wide());
-      pair_model("transformer", drawn, settings, 5);
-      Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
-                        {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
-                        {"source", some_tokens(2, 4, "source", 5)},
-                        {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
-                        {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
-      check_gradient(drawn,
-                     [&](Parameters& parameters) { return pair_model("transformer", parameters, settings, 5)->loss(batch, {}, 0.1); });
+      check_pair_gradient("transformer", settings, 0.5);
     }
   }
 
