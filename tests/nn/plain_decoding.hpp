@@ -33,11 +33,6 @@ inline Tensor all_logs(Model const& model, Batch const& row, Tokens tokens, Pass
   return log_softmax(logits.viewed({n, model.vocabulary()}).to(DType::float64));
 }
 
-/// Those of what follows all of them.
-inline std::vector<double> logs_after(Model const& model, Batch const& row, Tokens const& tokens, Pass const& pass) {
-  return all_logs(model, row, tokens, pass).rows(std::ssize(tokens), 1).to_vector();
-}
-
 /// The logarithm of the probability of a target.
 inline double score_of(Model const& model, Batch const& row, Decoded const& target, Pass const& pass) {
   Tensor const logs = all_logs(model, row, target.tokens, pass);
@@ -65,7 +60,7 @@ inline std::vector<Decoded> plain_beam(Model const& model, Batch const& row, Ind
   for (Index step = 0; step < longest && !live.empty(); ++step) {
     std::vector<Decoded> all;
     for (Decoded const& each : live) {
-      auto const logs = logs_after(model, row, each.tokens, pass);
+      auto const logs = all_logs(model, row, each.tokens, pass).rows(step, 1).to_vector();
       for (Index token = 0; token < model.vocabulary(); ++token) {
         Decoded longer = each;
         longer.tokens.push_back(token);
