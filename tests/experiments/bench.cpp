@@ -87,12 +87,11 @@ TEST_SUITE("bench") {
   TEST_CASE("a measurement counts the pool's memory beyond what was held before") {
     Tensor const before = Tensor::zeros({1000}, DType::float64);
     int calls = 0;
-    auto const result = measure_time(
-        [&] {
-          ++calls;
-          Tensor::zeros({500}, DType::float64);
-        },
-        0);
+    auto const work = [&] {
+      ++calls;
+      Tensor::zeros({500}, DType::float64);
+    };
+    auto const result = measure_time(work, 0);
     CHECK(result.peak_bytes >= 4000);
     CHECK(result.peak_bytes < 8000);
     CHECK(calls == result.repetitions + 1);

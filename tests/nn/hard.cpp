@@ -16,7 +16,6 @@ TEST_SUITE("hard") {
 
   namespace {
 
-  using Numbers = std::vector<double>;
   using Reach = HardChoices::Reach;
 
   Index draws() {
@@ -87,27 +86,28 @@ TEST_SUITE("hard") {
   }
 
   /// The gradient of one step over `rows` alike sequences, and its loss.
-  Numbers one_gradient(Made& made, Estimator& estimator, Index rows, Pass const& pass, double* loss = nullptr) {
+  Tensor one_gradient(Made& made, Estimator& estimator, Index rows, Pass const& pass, double* loss = nullptr) {
     made.parameters->clear_gradients();
     estimator.begin_step();
     double const found = estimator.accumulate(*made.model, alike(rows, made.length), pass, 0, static_cast<double>(rows * made.length));
     estimator.end_step();
     if (loss != nullptr) *loss = found;
-    return all_gradients(*made.parameters);
+    auto const all = all_gradients(*made.parameters);
+    return Tensor::of(all, {std::ssize(all)});
   }
 
-  Numbers one_gradient(Made& made, Index rows, Pass const& pass, double* loss = nullptr) {
+  Tensor one_gradient(Made& made, Index rows, Pass const& pass, double* loss = nullptr) {
     Estimator estimator(*made.model->estimator());
     return one_gradient(made, estimator, rows, pass, loss);
   }
 
-  Numbers exact_gradient(Maker const& maker) {
+  Tensor exact_gradient(Maker const& maker) {
     Made made = maker(hard("enumerate"));
     return one_gradient(made, 1, training(0));
   }
 
   struct Estimate {
-    Numbers mean, error;  ///< the error is the standard error of the mean
+    Tensor mean, error;  ///< the error is the standard error of the mean
     Index groups;
   };
 
@@ -117,12 +117,9 @@ TEST_SUITE("hard") {
     Made made = maker(settings);
     Estimator estimator(*made.model->estimator());
     std::vector<Tensor> means;
-    for (Index k = 0; k < groups; ++k) {
-      Numbers const g = one_gradient(made, estimator, rows, training(static_cast<std::uint64_t>(k)));
-      means.push_back(Tensor::of(g, {std::ssize(g)}));
-    }
-    Tensor const all = stack(means, 0), error = sqrt(variance(all, {0}) / static_cast<double>(groups - 1));
-    return {mean(all, {0}).to_vector(), error.to_vector(), groups};
+    for (Index k = 0; k < groups; ++k) means.push_back(one_gradient(made, estimator, rows, training(static_cast<std::uint64_t>(k))));
+    Tensor const all = stack(means, 0);
+    return {mean(all, {0}), sqrt(variance(all, {0}) / to_double(groups - 1)), groups};
   }
 
   /// The two-sided quantile of Student's t at `level` (Cornish–Fisher from the normal one).
@@ -136,32 +133,28 @@ TEST_SUITE("hard") {
   }
 
   /// The largest |mean − exact| in standard errors; numbers that never vary must agree to rounding.
-  double worst(Estimate const& e, Numbers const& exact) {
-    REQUIRE(e.mean.size() == exact.size());
+  double worst(Estimate const& e, Tensor const& exact) {
+    REQUIRE(e.mean.shape() == exact.shape());
     double result = 0;
-    for (std::size_t i = 0; i < exact.size(); ++i) {
-      double const off = std::abs(e.mean[i] - exact[i]);
-      if (e.error[i] < 1e-9)
+    for (Index i = 0; i < exact.elements(); ++i) {
+      double const off = std::abs(e.mean.at(i) - exact.at(i)), error = e.error.at(i);
+      if (error < 1e-9)
         CHECK(off < 1e-7);
       else
-        result = test::worse(result, off / e.error[i]);
+        result = test::worse(result, off / error);
     }
     return result;
   }
 
-  double norm(Numbers const& x) { return std::sqrt(std::inner_product(x.begin(), x.end(), x.begin(), 0.0)); }
-  double distance(Numbers a, Numbers const& b) {
-    std::ranges::transform(a, b, a.begin(), std::minus());
-    return norm(a);
-  }
+  double norm(Tensor const& x) { return std::sqrt(sum_of_squares(x).item()); }
 
   }  // namespace
 
   TEST_CASE("enumeration is the gradient of the expected loss") {
     Made made = gpt(1, 1, 3)(hard("enumerate"));
-    Numbers const g = one_gradient(made, 1, training(0));
+    Tensor const g = one_gradient(made, 1, training(0));
     // By finite differences of the expected loss itself, in every parameter.
-    std::size_t i = 0;
+    Index i = 0;
     for (auto const& each : made.parameters->all()) {
       CAPTURE(each.first);
       Tensor parameter = each.second;
@@ -173,7 +166,7 @@ TEST_SUITE("hard") {
         value = before - h;
         one_gradient(made, 1, training(0), &down);
         value = before;
-        CHECK(g[i++] == doctest::Approx((up - down) / (2 * h)).epsilon(1e-5).scale(1));
+        CHECK(g.at(i++) == doctest::Approx((up - down) / (2 * h)).epsilon(1e-5).scale(1));
       }
     }
   }
@@ -182,14 +175,14 @@ TEST_SUITE("hard") {
     std::map<std::string, Maker> const subjects{{"gpt, 2 layers, 2 heads, 3 places", gpt(2, 2, 3)},
                                                 {"bidirectional, 2 layers, 2 places", bidirectional}};
     char const* const baselines[]{"none", "moving_average", "self_critic", "leave_one_out"};
-    std::size_t compared = 0;
-    for (auto const& subject : subjects) compared += std::size(baselines) * exact_gradient(subject.second).size();
+    Index compared = 0;
+    for (auto const& subject : subjects) compared += std::ssize(baselines) * exact_gradient(subject.second).elements();
     for (auto const& subject : subjects) {
-      Numbers const exact = exact_gradient(subject.second);
+      Tensor const exact = exact_gradient(subject.second);
       for (std::string const baseline : baselines) {
         INFO("subject.first ", subject.first, ", baseline ", baseline);
         Estimate const e = estimate(subject.second, hard("reinforce", baseline), draws());
-        double const z = worst(e, exact), limit = critical(0.01 / static_cast<double>(compared), e.groups);
+        double const z = worst(e, exact), limit = critical(0.01 / to_double(compared), e.groups);
         MESSAGE("worst of " << compared << " numbers " << z << " standard errors (at most " << limit << ")");
         CHECK(z < limit);
       }
@@ -213,13 +206,13 @@ TEST_SUITE("hard") {
 
   TEST_CASE("straight-through, Gumbel and the expectation are biased, measurably") {
     Maker const maker = gpt(2, 1, 3);
-    Numbers const exact = exact_gradient(maker);
+    Tensor const exact = exact_gradient(maker);
     auto const measure = [&](std::string const& name, AttentionSettings const& settings, Index count) {
       Estimate const e = estimate(maker, settings, count);
       double const z = worst(e, exact);
-      MESSAGE(name << ": bias " << distance(e.mean, exact) / norm(exact) << " of the gradient's norm (error of the mean "
+      MESSAGE(name << ": bias " << norm(e.mean - exact) / norm(exact) << " of the gradient's norm (error of the mean "
                    << norm(e.error) / norm(exact) << "), worst " << z << " standard errors");
-      CHECK(z > critical(0.01 / static_cast<double>(exact.size()), e.groups));
+      CHECK(z > critical(0.01 / to_double(exact.elements()), e.groups));
     };
     measure("straight_through", hard("straight_through"), draws() / 10);
     measure("gumbel, temperature 1", hard("gumbel"), draws() / 10);
@@ -239,11 +232,11 @@ TEST_SUITE("hard") {
       if (settings.estimator.estimator == "reinforce") settings.estimator.entropy = 0.1;
       Made made = gpt(2, 2, 3, 0.2)(settings);
       auto const gradient = [&](std::uint64_t number, bool again) { return one_gradient(made, 4, training(number, again)); };
-      Numbers const once = gradient(1, false);
+      Tensor const once = gradient(1, false);
       CHECK(norm(once) > 0);
-      CHECK(once == gradient(1, false));
-      CHECK(distance(once, gradient(1, true)) < 1e-12 * norm(once));
-      CHECK(once != gradient(2, false));
+      CHECK(same_bits(once, gradient(1, false)));
+      CHECK(norm(once - gradient(1, true)) < 1e-12 * norm(once));
+      CHECK(!same_bits(once, gradient(2, false)));
     }
   }
 
@@ -252,18 +245,18 @@ TEST_SUITE("hard") {
     Made made = gpt(1, 1, 3)(settings);
     Estimator straight(settings.estimator);
     NamedTensors state;
-    Numbers last;
+    Tensor last;
     for (std::uint64_t step = 0; step < 6; ++step) {
       if (step == 3) state = straight.state();
       last = one_gradient(made, straight, 4, training(step));
     }
     Estimator resumed(settings.estimator);
     resumed.load_state(state);
-    Numbers again;
+    Tensor again;
     for (std::uint64_t step = 3; step < 6; ++step) again = one_gradient(made, resumed, 4, training(step));
-    CHECK(again == last);
+    CHECK(same_bits(again, last));
     Estimator fresh(settings.estimator);
-    CHECK(one_gradient(made, fresh, 4, training(5)) != last);
+    CHECK(!same_bits(one_gradient(made, fresh, 4, training(5)), last));
     CHECK_THROWS_WITH_AS(fresh.load_state({}), "there is no 'estimator.moving_average'", Error);
   }
 
@@ -276,14 +269,13 @@ TEST_SUITE("hard") {
       Made made = maker(settings);
       return one_gradient(made, 1, training(0));
     };
-    Numbers bonus = with(0.5);
-    std::ranges::transform(bonus, with(0), bonus.begin(), std::minus());
+    Tensor const bonus = with(0.5) - with(0);
     Made made = maker(settings);
     test::ChoosingPass const choosing;
     made.model->logits(alike(1, 3), choosing.pass);
     REQUIRE(choosing.choices.made.size() == 1);
     scale(sum(choosing.choices.made[0].entropy), -0.5 / 3).backward();
-    CHECK(distance(bonus, all_gradients(*made.parameters)) < 1e-12);
+    CHECK(test::absolute_difference(bonus, Tensor::of(all_gradients(*made.parameters), bonus.shape())) < 1e-12);
   }
 
   TEST_CASE("token losses are those of cross_entropy") {
@@ -302,8 +294,7 @@ TEST_SUITE("hard") {
     CHECK(said([](auto&) {}) == "");
     CHECK(said([](auto& s) { s.align = "sigmoid"; }) ==
           "read: hard samples a key from each query's weights, but the weights of the align 'sigmoid' do not sum to one; those of "
-          "adaptive, asentmax, entmax15, "
-          "local_m, softmax, sparsemax, ssmax do");
+          "adaptive, asentmax, entmax15, local_m, softmax, sparsemax, ssmax do");
     CHECK(said([](auto& s) { s.align = "local_p"; }).starts_with("read: hard samples"));
     CHECK(said([](auto& s) { s.estimator.baseline = "leave_one_out"; }) ==
           "samples: leave_one_out compares each sample with the others: it needs at least 2, not 1");

@@ -117,11 +117,9 @@ TEST_SUITE("recurrent") {
         Recurrent const stack(Scope(parameters),
                               {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});
         auto const results = [&](double behind) {
-          Tensor x = some({steps, rows, in}, "x", DType::float32);
-          for (Index t = 0; t < steps; ++t)
-            for (Index row = 0; row < rows; ++row)
-              if (t >= heed::at(some_lengths, row))
-                for (Index i = 0; i < in; ++i) heed::at(x.mutable_data<float>(), (t * rows + row) * in + i) = static_cast<float>(behind);
+          Tensor const step = reshape(Tensor::arange(steps, DType::float32), {steps, 1, 1});
+          Tensor const is_behind = step >= reshape(lengths().to(DType::float32), {rows, 1});
+          Tensor const x = masked_fill(some({steps, rows, in}, "x", DType::float32), is_behind, behind);
           parameters.clear_gradients();
           auto const result = stack(x, lengths(), {}, training());
           weighed({result.outputs, result.forward.back()}).backward();

@@ -43,12 +43,9 @@ TEST_SUITE("recurrent_seq2seq") {
   }
 
   std::string name_of(RecurrentSeq2seqSettings const& s) {
-    return fmt::format("{}, {} {} {}, {} layers, {}, {}, {}, norm {}", s.cell, s.attention.style, s.attention.score, s.attention.align,
-                       s.layers,
-                       s.bidirectional    ? "both ways"
-                       : s.reverse_source ? "from the end"
-                                          : "one way",
-                       s.input_feeding ? "fed" : "not fed", s.attention.read, s.norm);
+    return fmt::format("{}, {} {} {}, {} layers, both ways {}, from the end {}, fed {}, {}, norm {}", s.cell, s.attention.style,
+                       s.attention.score, s.attention.align, s.layers, s.bidirectional, s.reverse_source, s.input_feeding, s.attention.read,
+                       s.norm);
   }
 
   }  // namespace
