@@ -29,9 +29,7 @@ TEST_SUITE("byte_pair_files") {
     test::put(folder / "openai/encoder.json", tokens);
     test::put(folder / "openai/vocab.bpe", merges.substr(merges.find('\n') + 1) + "\n");  // without a version
     same("openai");
-    std::string returns = "\xEF\xBB\xBF";
-    for (char const c : merges) returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
-    test::put(folder / "openai/vocab.bpe", returns);
+    test::put(folder / "openai/vocab.bpe", fmt::format("\xEF\xBB\xBF{}\r\n", fmt::join(test::lines_of(merges), "\r\n")));
     same("openai");
     auto const tokenizer = trained->json();
     CHECK(restore_tokenizer(tokenizer)->json() == tokenizer);
@@ -45,11 +43,8 @@ TEST_SUITE("byte_pair_files") {
     auto const vocabulary = test::json_of(folder / "vocab.json");
     auto const size = trained->vocabulary();
     auto const whole = [&](bool pairs_in_lists) {
-      auto merges = nlohmann::json::array();
-      for (std::string const& merge : trained->merges()) {
-        auto const blank = merge.find(' ');
-        merges.push_back(pairs_in_lists ? nlohmann::json{merge.substr(0, blank), merge.substr(blank + 1)} : nlohmann::json(merge));
-      }
+      nlohmann::json merges = trained->merges();
+      if (pairs_in_lists) merges = mapped(trained->merges(), test::split_words);
       return nlohmann::json{{"version", "1.0"},
                             {"normalizer", nullptr},
                             {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},

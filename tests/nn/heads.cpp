@@ -1,5 +1,6 @@
 // Heads for labelled examples, on every model of text.
 
+#include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
 #include "nn/heads/task_head.hpp"
 #include "tests/nn/choice.hpp"
@@ -17,11 +18,10 @@ TEST_SUITE("heads") {
   /// What every head can read, of `sequences` a row.
   Batch some_batch(Index sequences) {
     Shape const shape = sequences > 1 ? Shape{rows, sequences, length} : Shape{rows, length};
-    Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<Index>{6, 4, 5, 6, 3, 6}, {rows, sequences})
-                                         : Tensor::of(std::vector<Index>{6, 4, 5}, {rows});
-    Tensor targets = random_tokens(shape, vocabulary, "targets");
-    for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
-      if (static_cast<Index>(at) % length >= lengths.data<std::int64_t>()[at / length] - 1) targets.mutable_data<std::int64_t>()[at] = -1;
+    auto const ends = sequences > 1 ? std::vector<Index>{6, 4, 5, 6, 3, 6} : std::vector<Index>{6, 4, 5};
+    Tensor const lengths = Tensor::of(ends, sequences > 1 ? Shape{rows, sequences} : Shape{rows});
+    auto const answered = mapped(ends, [](Index end) { return end - 1; });
+    Tensor const targets = changed_behind(random_tokens(shape, vocabulary, "targets"), answered, vocabulary, true);
     Batch batch{{"inputs", random_tokens(shape, vocabulary, "inputs")}, {"lengths", lengths},
                 {"segments", random_tokens(shape, 2, "segments")},      {"targets", targets},
                 {"label", random_tokens({rows}, 2, "label")},           {"next_sentence", random_tokens({rows}, 2, "next_sentence")}};
@@ -241,13 +241,8 @@ TEST_SUITE("heads") {
     auto const gpt = made("gpt", {"both orders", "classification", 2});
     Batch const batch = some_batch(2);
     auto const swapped = [&](char const* part) {
-      Tensor const whole = batch[part];
-      Index const row = whole.elements() / rows / 2;
-      std::vector<Index> values;
-      for (Index r = 0; r < rows; ++r)
-        for (Index order : {1, 0})
-          for (Index i = 0; i < row; ++i) values.push_back(heed::at(whole.data<std::int64_t>(), (2 * r + order) * row + i));
-      return Tensor::of(values, whole.shape());
+      Tensor const whole = batch[part], orders = whole.viewed({rows, 2, whole.elements() / rows / 2});
+      return concatenate({slice(orders, 1, 1, 2), slice(orders, 1, 0, 1)}, 1).viewed(whole.shape());
     };
     Batch other = batch;
     for (char const* const part : {"inputs", "lengths", "targets", "segments"}) other.set(part, swapped(part));
