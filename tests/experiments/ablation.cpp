@@ -95,10 +95,7 @@ TEST_SUITE("ablation") {
     for (int i = 0; i < 5; ++i) {
       test::Program const program(cut.command({"--quiet"}), [] { ::setpgid(0, 0); });
       std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution(5, 150)(random)));
-      if (i % 2 == 0)
-        program.send(SIGKILL);
-      else
-        program.send_to_group(SIGKILL);
+      i % 2 == 0 ? program.send(SIGKILL) : program.send_to_group(SIGKILL);
       auto const now = cut.finished();
       check_untouched(done, now);
       done = now;

@@ -8,15 +8,10 @@
 
 TEST_SUITE("ablation_plan") {
   using namespace heed;
-
-  namespace {
-
   using Bench = test::AblationFile;
   using test::contains, test::names, test::Words;
 
   std::string const two = "vary: {model.heads: [1, 2]}\n";  // what is said beside it stands in line 4
-
-  }  // namespace
 
   TEST_CASE_FIXTURE(Bench, "vary multiplies, together moves in step, add and skip do as they say") {
     CHECK(names(load("vary: {model.attention: [scaled, dot, {score: additive, align: local_m, window: 2}]}").arms) ==
@@ -261,10 +256,15 @@ TEST_SUITE("ablation_plan") {
 
   TEST_CASE_FIXTURE(Bench, "more arms or runs than can be meant are refused before any is made") {
     std::string const ten = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]";
-    std::string grid;
-    for (char const* key : {"seed", "train.steps", "train.batch", "train.accumulate", "train.log.every", "train.evaluate.every",
-                            "train.checkpoint.every", "model.layers"})
-      grid += fmt::format("{}{}: {}", grid.empty() ? "" : ", ", key, ten);
+    Words const keys{"seed",
+                     "train.steps",
+                     "train.batch",
+                     "train.accumulate",
+                     "train.log.every",
+                     "train.evaluate.every",
+                     "train.checkpoint.every",
+                     "model.layers"};
+    auto const grid = fmt::format("{}", fmt::join(mapped(keys, [&](std::string const& key) { return key + ": " + ten; }), ", "));
     refuses("vary: {" + grid + "}", "a.yaml:3:7: 100000000 arms; at most 10000 are allowed");
     refuses(two + "tune: {grid: {" + grid + "}}", "100000000 points of the tuning grid; at most");
     refuses("vary: {model.layers: " + ten + ", train.batch: " + ten + "}\nseeds: 5000", "500000 runs; at most 100000");

@@ -7,13 +7,8 @@
 
 TEST_SUITE("arms") {
   using namespace heed;
-
-  namespace {
-
   using Bench = test::AblationFile;
   using test::names, test::Words;
-
-  }  // namespace
 
   TEST_CASE_FIXTURE(Bench, "one configuration is one arm, however it is written; both places are told") {
     for (char const* said : {"a.yaml:3:36: the arms '0.001' and '1e-3' are one configuration (the other: ", "a.yaml:3:29)"})

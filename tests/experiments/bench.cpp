@@ -148,8 +148,7 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("tokens_per_second").get<double>() == doctest::Approx(1e3 * 6 * 5 / all[0].at("median_ms").get<double>()));
     CHECK(all[0].at("gflop") > 0);
     auto const path = [&](char const* override_of_model, Index length) {
-      auto changed = options;
-      changed.names = {file, fmt::format("data.task.length={}", length), override_of_model};
+      auto const changed = small("training", "", {file, fmt::format("data.task.length={}", length), override_of_model});
       return rows(changed).at(0).at("critical_path").get<Index>();
     };
     Index const parallel = all[0].at("critical_path").get<Index>();

@@ -49,11 +49,10 @@ std::vector<Merge> plain_training(std::string const& text, std::size_t size) {
     std::map<Merge, int> counts;
     for (auto const& word : words)
       for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
-    auto const before = [&](auto const& a, auto const& b) {
-      if (a.second != b.second) return a.second > b.second;
-      return std::pair(number(a.first.first), number(a.first.second)) < std::pair(number(b.first.first), number(b.first.second));
+    auto const order = [&](auto const& each) {
+      return std::pair(-each.second, std::pair(number(each.first.first), number(each.first.second)));
     };
-    auto const best = std::min_element(counts.begin(), counts.end(), before);
+    auto const best = std::ranges::min_element(counts, {}, order);
     if (best == counts.end() || best->second < 2) break;
     auto const pair = best->first;
     merges.push_back(pair);
@@ -105,11 +104,9 @@ std::string const small_text =
 
 /// GPT-2's vocabulary; null, with a note, if it is not below HEED_DATA.
 std::shared_ptr<BytePairs const> gpt2() {
-  static auto const vocabulary = []() -> std::shared_ptr<BytePairs const> {
-    auto const* const folder = test::data_folder("HEED_DATA");
-    if (folder == nullptr || !std::ifstream(std::string(folder) + "/gpt2-bpe/vocab.bpe")) return nullptr;
-    return read_byte_pairs(std::string(folder) + "/gpt2-bpe");
-  }();
+  auto const* const data = test::data_folder("HEED_DATA");
+  auto const folder = std::filesystem::path(data != nullptr ? data : "") / "gpt2-bpe";
+  static auto const vocabulary = std::ifstream(folder / "vocab.bpe") ? read_byte_pairs(folder) : nullptr;
   if (!vocabulary) MESSAGE("gpt2-bpe not found below HEED_DATA: left out");
   return vocabulary;
 }

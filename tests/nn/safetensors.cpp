@@ -326,24 +326,20 @@ TEST_SUITE("safetensors") {
   TEST_CASE_FIXTURE(InFolder, "a file that shrinks or changes after it was opened is refused; one that is replaced stays readable") {
     auto const path = folder / "f";
     auto const x = Tensor::arange(5000, DType::float64);
-    save_safetensors(path, {{"x", x}});
-    {
+    auto const refuses_after = [&](std::function<void()> const& change) {
+      save_safetensors(path, {{"x", x}});
       SafetensorsFile const file(path);
-      fs::resize_file(path, 100);
+      change();
       check_refusal(refusal([&] { file.tensor("x"); }), path, "has been changed since it was opened");
-    }
-    save_safetensors(path, {{"x", x}});
-    {
-      SafetensorsFile const file(path);
+    };
+    refuses_after([&] { fs::resize_file(path, 100); });
+    refuses_after([&] {
       ::usleep(20'000);  // the granularity of a file's time
       put(path, get(path));
-      check_refusal(refusal([&] { file.tensor("x"); }), path, "has been changed since it was opened");
-    }
-    {
-      SafetensorsFile const file(path);
-      save_safetensors(path, {{"y", Tensor::arange(3, DType::float32)}});
-      CHECK(same_bits(file.tensor("x"), x));
-    }
+    });
+    SafetensorsFile const file(path);
+    save_safetensors(path, {{"y", Tensor::arange(3, DType::float32)}});
+    CHECK(same_bits(file.tensor("x"), x));
   }
 
   TEST_CASE_FIXTURE(InFolder, "a file that shrinks while it is read is refused, and ends no process") {

@@ -20,10 +20,6 @@ TEST_SUITE("transformer") {
     explicit Made(TransformerSettings const& settings, double std = 0.5) : PairModel("transformer", settings, vocabulary, std) {}
   };
 
-  Tensor some_tokens(Index rows, Index length, std::string const& name, Index classes = vocabulary) {
-    return random_tokens({rows, length}, classes, name);
-  }
-
   }  // namespace
 
   TEST_CASE("what stands behind the lengths of source and target changes no bit of any result or gradient") {
@@ -48,8 +44,8 @@ TEST_SUITE("transformer") {
         TransformerSettings settings = small("scaled", position);
         settings.norm.placement = placement;
         Made made(settings);
-        Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
-                    {"source", some_tokens(1, 9, "source")},
+        Batch batch{{"inputs", random_tokens({1, 7}, vocabulary, "inputs")},
+                    {"source", random_tokens({1, 9}, vocabulary, "source")},
                     {"source_lengths", Tensor::of(std::vector<Index>{6}, {1})}};
         Batch other = batch;
         other.set("inputs", changed_at(batch["inputs"], 4, vocabulary));
@@ -67,7 +63,8 @@ TEST_SUITE("transformer") {
       CAPTURE(attention);
       Made made(small(attention, "t5"));
       for (std::vector<Index> const& ends : {source_lengths, std::vector<Index>{9, 1, 12}}) {
-        Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
+        Tensor const source = random_tokens({3, ends[2] > 9 ? 12 : 9}, vocabulary, "source"),
+                     inputs = random_tokens({3, 7}, vocabulary, "inputs");
         Tensor const together = made.model.logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
         for (Index row = 0; row < 3; ++row) {
           Tensor const own = slice(source.rows(row, 1), 1, 0, at(ends, row));
@@ -173,7 +170,7 @@ TEST_SUITE("transformer") {
     CHECK(parameters.find("decoder.token_embedding.weight")->shape() == Shape{vocabulary, 8});
     CHECK(parameters.find("head.weight")->shape() == Shape{vocabulary, 8});
     CHECK(model->vocabulary() == vocabulary);
-    Batch const batch{{"inputs", some_tokens(2, 7, "inputs")}, {"source", some_tokens(2, 9, "source", 5)}};
+    Batch const batch{{"inputs", random_tokens({2, 7}, vocabulary, "inputs")}, {"source", random_tokens({2, 9}, 5, "source")}};
     CHECK(model->logits(batch, {}).shape() == Shape{2, 7, vocabulary});
     CHECK_NOTHROW(model->check(batch));
   }
@@ -192,12 +189,12 @@ TEST_SUITE("transformer") {
 
   TEST_CASE("rows that it cannot read are refused by the key that they concern") {
     Made made(small());
-    Batch batch{{"inputs", some_tokens(2, 7, "inputs")}};
+    Batch batch{{"inputs", random_tokens({2, 7}, vocabulary, "inputs")}};
     CHECK_THROWS_WITH_AS(made.model.logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
-    batch.set("source", some_tokens(2, 13, "source"));
+    batch.set("source", random_tokens({2, 13}, vocabulary, "source"));
     CHECK_THROWS_WITH_AS(made.model.check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
-    batch.set("source", some_tokens(2, 12, "source"));
-    batch.set("inputs", some_tokens(2, 13, "inputs"));
+    batch.set("source", random_tokens({2, 12}, vocabulary, "source"));
+    batch.set("inputs", random_tokens({2, 13}, vocabulary, "inputs"));
     CHECK_THROWS_WITH_AS(made.model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
   }
 
