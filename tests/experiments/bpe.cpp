@@ -144,8 +144,7 @@ TEST_SUITE("bpe") {
 
   TEST_CASE("text is split as by GPT-2's pattern, and bytes that are no UTF-8 as signs") {
     auto const splits = [](Words const& expected) {
-      std::string text;
-      for (auto const& each : expected) text += each;
+      auto const text = fmt::format("{}", fmt::join(expected, ""));
       CAPTURE(text);
       CHECK(pretokens(text) == expected);
     };

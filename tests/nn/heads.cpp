@@ -76,24 +76,16 @@ TEST_SUITE("heads") {
     return all;
   }
 
-  Choice chosen(Case const& each, SeesText sees) {
-    Choice head = test::chosen(head_choice(sees), each.kind);
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Signature const& data, Parameters& parameters) {
+    Choice head = chosen(head_choice(kind == "bert" ? SeesText::all : SeesText::past), each.kind);
     if (each.change) each.change(dynamic_cast<HeadSettings&>(*head.settings));
-    return head;
-  }
-
-  Choice small(std::string const& kind, Case const& each) {
     Keys keys{{"width", 8}, {"context", length}};
     if (kind != "bag_of_words") keys.emplace_back("layers", 2);
     if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", 2);
-    Choice model = test::chosen(model_choice(), kind, keys);
+    Choice const model = chosen(model_choice(), kind, keys);
     for (auto const& field : model.settings->fields())
-      if (field.name == "head") *std::get<Choice*>(field.target) = chosen(each, kind == "bert" ? SeesText::all : SeesText::past);
-    return model;
-  }
-
-  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Signature const& data, Parameters& parameters) {
-    return model_kind(kind).make(parameters, *small(kind, each).settings, data);
+      if (field.name == "head") *std::get<Choice*>(field.target) = head;
+    return model_kind(kind).make(parameters, *model.settings, data);
   }
   std::unique_ptr<Model> made(std::string const& kind, Case const& each, Parameters& parameters) {
     bool const segments = kind == "bert" || kind == "bag_of_words";
