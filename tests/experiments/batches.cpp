@@ -45,12 +45,9 @@ TEST_SUITE("batches") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "sources come along") {
-    auto const source = random_tokens({2, 4, 3}, 9);
+    auto const x = random_tokens({2, 4, 5}, 9), source = random_tokens({2, 4, 3}, 9);
     auto const lengths = Tensor::of(std::vector<Index>{1, 2, 3, 3, 2, 1, 1, 1}, {2, 4});
-    save_safetensors(folder / "b.safetensors", {{"inputs", random_tokens({2, 4, 5}, 9)},
-                                                {"targets", random_tokens({2, 4, 5}, 9)},
-                                                {"source", source},
-                                                {"source_lengths", lengths}});
+    save_safetensors(folder / "b.safetensors", {{"inputs", x}, {"targets", x}, {"source", source}, {"source_lengths", lengths}});
     auto const part = open(folder / "b.safetensors", 9)->training(3, 2, 5);
     CHECK(part["source"].to_vector() == source.viewed({8, 3}).rows(6, 2).to_vector());
     CHECK(part["source_lengths"].to_vector() == std::vector<double>{1, 1});

@@ -33,9 +33,7 @@ std::string decoded(BytePairs const& pairs, Tokens const& tokens) {
 /// Of a text its bytes, of bytes by letter all of them: a word each.
 template <class Bytes>
 Words single(Bytes const& bytes) {
-  Words words;
-  for (auto const byte : bytes) words.emplace_back(1, static_cast<char>(byte));
-  return words;
+  return mapped(bytes, [](auto byte) { return std::string(1, static_cast<char>(byte)); });
 }
 
 /// Training word for word: all pairs are counted anew for each merge. Tokens are written in bytes.
