@@ -242,14 +242,13 @@ void check_gradient(Parameters const& drawn, Loss const& loss, Index max_element
 /// The same of a model of pairs in five words, of two padded rows.
 inline void check_pair_gradient(std::string const& kind, Settings const& settings, double std,
                                 Index max_elements = std::numeric_limits<Index>::max()) {
-  using Tokens = std::vector<Index>;
   Parameters drawn(3, DType::float64, wide(std));
   pair_model(kind, drawn, settings, 5);
-  Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
-                    {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
-                    {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
-                    {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
-                    {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
+  Batch const batch{{"inputs", Tensor::of(std::vector<Index>{0, 2, 3, 4, 1, 0}, {2, 3})},
+                    {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
+                    {"source", Tensor::of(std::vector<Index>{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
+                    {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
+                    {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
   auto const loss = [&](Parameters& parameters) { return pair_model(kind, parameters, settings, 5)->loss(batch, {}, 0.1); };
   check_gradient(drawn, loss, max_elements);
 }
