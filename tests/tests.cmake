@@ -3,7 +3,7 @@
 # What .ci/run repeats with sanitizers: every operation once, and whatever reads a file; and on an emulated ARM: what has kernels.
 set(SANITIZE_SUITES
   operations zero_gradients written rounded_weights graph long_graphs tensor memory safetensors atomic_file checkpoint config config_errors malformed
-  text bpe documents catalogue batches grammar ngram examples malformed_examples tables record run parallel products recompute result_file seal sha256 simd xtensor)
+  text bpe byte_pair_files documents catalogue batches grammar ngram examples malformed_examples tables record run parallel products recompute result_file seal sha256 simd xtensor)
 set(THREAD_SUITES threads parallel graph long_graphs recompute) # by the thread sanitizer
 set(CROSS_SUITES simd tensor graph long_graphs recompute parallel random exponential elementary zero_gradients operations products attention_properties)
 set(HEED_SUITES "" CACHE STRING "The suites that are built; empty: all, with sanitizers or for ARM those of .ci/run")

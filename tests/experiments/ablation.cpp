@@ -2,9 +2,7 @@
 #include <sys/stat.h>
 
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
-#include "nn/files/npz.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 #include "tests/rooms.hpp"
@@ -19,8 +17,7 @@ namespace {
 
 using Bench = test::SmallAblation;
 using Programs = std::vector<std::unique_ptr<test::Program>>;
-using Times = std::map<std::string, fs::file_time_type>;
-using test::Arguments, test::check_ends, test::check_holds;
+using test::Arguments, test::check_ends, test::check_holds, test::check_untouched, test::OneAblation;
 
 Arguments const tuned{"--quiet", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-7]}, seeds: 1}"};  // 6 trials beside the 6
 
@@ -46,19 +43,11 @@ void check_as_alone(Bench const& bench, Programs const& programs) {
   for (std::size_t i = 0; i < 3; ++i) CHECK(bench.summary()["arms"][i]["tuned"] == alone().summary()["arms"][i]["tuned"]);
 }
 
-void check_untouched(Times const& before, Times const& after) {
-  for (auto const& [name, time] : before) CHECK(after.at(name) == time);
-}
-
-struct OneAblation {
-  Bench const bench;
-};
-
 }  // namespace
 
 TEST_SUITE("ablation") {
-  TEST_CASE("a plan writes nothing; an ablation leaves its tables, is compared by its arms, and a second call runs nothing again") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation,
+                    "a plan writes nothing; an ablation leaves its tables, is compared by its arms, and a second call runs nothing again") {
     check_holds(test::run_well(test::as("plan", bench.command())).output,
                 {"3 arms, 6 runs", "cannot show any difference at p ≤ 0.05; 6 seeds can"});
     CHECK(!fs::exists(bench.runs));
@@ -102,14 +91,11 @@ TEST_SUITE("ablation") {
     Bench const whole, cut;
     CHECK(whole.run({"--quiet"}).code == 0);
     std::mt19937 random(1);
-    Times done;
+    auto done = cut.finished();
     for (int i = 0; i < 5; ++i) {
       test::Program const program(cut.command({"--quiet"}), [] { ::setpgid(0, 0); });
       std::this_thread::sleep_for(std::chrono::milliseconds(std::uniform_int_distribution(5, 150)(random)));
-      if (i % 2 == 0)
-        program.send(SIGKILL);
-      else
-        program.send_to_group(SIGKILL);
+      i % 2 == 0 ? program.send(SIGKILL) : program.send_to_group(SIGKILL);
       auto const now = cut.finished();
       check_untouched(done, now);
       done = now;
@@ -119,8 +105,9 @@ TEST_SUITE("ablation") {
     check_untouched(done, cut.finished());
   }
 
-  TEST_CASE("an arm that fails leaves the others whole, is named with step and operation, and is not trained to the same NaN again") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(
+      OneAblation,
+      "an arm that fails leaves the others whole, is named with step and operation, and is not trained to the same NaN again") {
     Arguments const wild{"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=0.001", "train.log.every=1"};
     check_ends(bench.run(wild), 4, {"failed: step "});
     auto const summary = bench.summary();
@@ -185,8 +172,8 @@ TEST_SUITE("ablation") {
     CHECK(std::chrono::steady_clock::now() - asked < std::chrono::seconds(20));
   }
 
-  TEST_CASE("the saved ablation.yaml runs again from anywhere: nothing is left to do, whatever has become of the base") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation,
+                    "the saved ablation.yaml runs again from anywhere: nothing is left to do, whatever has become of the base") {
     CHECK(bench.run({"--quiet", "train.steps=20"}).code == 0);
     auto const before = bench.finished();
     test::Folder const elsewhere;
@@ -209,14 +196,6 @@ TEST_SUITE("ablation") {
       check_as_alone(bench, started(bench, count));
       CHECK(bench.starts() == alone().starts());
     }
-  }
-
-  TEST_CASE_FIXTURE(OneAblation, "a process that is killed leaves its trials to the others") {
-    auto programs = started(bench, 3);
-    CHECK(programs.front()->wait_until([&] { return bench.finished().size() >= 2; }));
-    programs.front()->send(SIGKILL);
-    programs.erase(programs.begin());
-    check_as_alone(bench, programs);
   }
 
   TEST_CASE("a process that is stopped keeps nobody from ending, wherever it is stopped") {
@@ -314,26 +293,8 @@ TEST_SUITE("ablation") {
     check_holds(summary["warnings"].dump(), {"wild: at no point of the tuning grid does training end"});
   }
 
-  TEST_CASE_FIXTURE(OneAblation, "a trial's cost that is missing or no number is left out, and stops nothing") {
-    CHECK(bench.run({"--quiet"}).code == 0);
-    auto const folders = bench.summary()["arms"][0]["folders"];
-    for (auto const& folder : folders) {
-      test::unseal(bench.small / folder.get<std::string>());
-      test::change_json(bench.small / folder.get<std::string>() / "summary.json", [](test::OrderedJson& summary) {
-        summary["time.tokens_per_second"] = nullptr;  // as infinity was once written
-        summary.erase("memory.peak");
-      });
-    }
-    check_ends(bench.run(), 0);
-    auto const arms = bench.summary()["arms"];
-    CHECK(!arms[0].contains("time.tokens_per_second"));
-    CHECK(!arms[0].contains("memory.peak"));
-    CHECK(arms[0]["time.seconds"].is_number());
-    CHECK(arms[1]["time.tokens_per_second"].get<double>() > 0);
-  }
-
-  TEST_CASE("ablation.yaml quotes what other readers would take for truth values, and is the same ablation" * test::needs("translation")) {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "ablation.yaml quotes what other readers would take for truth values, and is the same ablation" *
+                                     test::needs("translation")) {
     for (char const* language : {"no", "on", "de"}) test::put(bench.folder / (std::string("text.") + language), "a b c\nb c a\n");
     test::put(bench.folder / "base.yaml",
               "data: {kind: parallel, train: text, from: no, to: de, least_count: 1}\n"
@@ -350,33 +311,6 @@ TEST_SUITE("ablation") {
     CHECK(before.size() == 2);
     CHECK(test::run_heed({"run", (bench.small / "ablation.yaml").string(), "--output", bench.runs.string(), "--quiet"}).code == 0);
     CHECK(bench.finished() == before);
-  }
-
-  TEST_CASE_FIXTURE(OneAblation, "probes.npz: an array [seed, step, layer, head] for each arm and probe") {
-    test::run_well(bench.command({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
-                                  "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm_by_layer]}"}));
-    auto const arrays = read_npz(bench.small / "probes.npz");
-    auto const shape = [&](std::string const& name) {
-      REQUIRE_MESSAGE(arrays.contains(name), name);
-      return to_string(arrays.at(name).tensor().shape());
-    };
-    auto const steps = arrays.at("dot/probe.attention.entropy.steps").tensor().to_vector();
-    auto const count = std::to_string(steps.size());
-    CHECK(steps.size() >= 2);
-    CHECK(shape("dot/probe.attention.entropy") == "[3, " + count + ", 2, 2]");
-    CHECK(shape("dot/probe.activations.rms") == "[3, " + count + ", 2]");
-    CHECK(shape("dot/probe.attention.sink_rate") == "[3, " + count + "]");
-    CHECK(shape("dot/probe.attention.sink_rate.layers") == "[3, " + count + ", 2]");
-    auto const entropy = arrays.at("dot/probe.attention.entropy").tensor();
-    auto const folders = bench.summary()["arms"][1]["folders"];
-    Index at = 0;
-    for (auto const& folder : folders) {
-      auto const history = read_history(bench.small / folder.get<std::string>());
-      for (std::size_t step = 0; step < steps.size(); ++step)
-        for (char const* head : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
-          CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + head)[step].second);
-    }
-    for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
   }
 
   TEST_CASE_FIXTURE(OneAblation, "a warm-up that is longer than the run is told, once for all arms, by run, check and of one run alone") {
@@ -407,8 +341,8 @@ TEST_SUITE("ablation") {
     test::refuses({"sample", bench.small.string()}, 3, {"is the folder of several runs: name one of them, such as "});
   }
 
-  TEST_CASE("an arm that cannot be trained here is told with its name before anything trains; of a plan it is the exit code") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(OneAblation,
+                    "an arm that cannot be trained here is told with its name before anything trains; of a plan it is the exit code") {
     Arguments const missing{"vary={data: [{kind: recall, pairs: 2, keys: 4, values: 4}, {kind: text, path: nowhere.txt}]}"};
     auto const planned = test::run_heed(test::as("plan", bench.command(test::joined(missing, {"baseline=text-nowhere.txt"}))));
     check_ends(planned, 3, {"nowhere.txt: no such file"});
@@ -430,21 +364,15 @@ TEST_SUITE("ablation") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a metric is refused before training exactly if a run does not record it, in check as in run") {
-    struct Run {
-      std::string name, config;
-    };
-    std::string const train = "train: {steps: 1, batch: 2}\n";
-    for (auto const& [name, config] :
-         {Run{"recall",
-              "data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 4}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, "
-              "context: 8}\ntrain: {steps: 1, batch: 2, ema: 0.9}\nprobes: {attention: [entropy, sink_rate]}\n"},
-          Run{"grammar",
-              "data: {kind: grammar, validation: 12, ngram_sentences: 50}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, "
-              "context: 32}\n" +
-                  train},
-          Run{"topic", "data: {kind: topic}\nmodel: {kind: bag_of_words, width: 8, context: 64}\n" + train}}) {
+    std::string const gpt = "model: {kind: gpt, layers: 1, heads: 1, width: 8, ", train = "train: {steps: 1, batch: 2}\n";
+    for (auto const& each : std::map<std::string, std::string>{
+             {"recall", "data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 4}\n" + gpt +
+                            "context: 8}\ntrain: {steps: 1, batch: 2, ema: 0.9}\nprobes: {attention: [entropy, sink_rate]}\n"},
+             {"grammar", "data: {kind: grammar, validation: 12, ngram_sentences: 50}\n" + gpt + "context: 32}\n" + train},
+             {"topic", "data: {kind: topic}\nmodel: {kind: bag_of_words, width: 8, context: 64}\n" + train}}) {
+      std::string const& name = each.first;
       CAPTURE(name);
-      auto const rows = test::json_rows(test::trained(folder, name, config) / "metrics.jsonl");
+      auto const rows = test::json_rows(test::trained(folder, name, each.second) / "metrics.jsonl");
       for (auto const& metric : Registry<MetricInfo>::names()) {
         if (metric.find('*') != metric.npos) continue;
         bool const recorded = std::ranges::any_of(rows, [&](auto const& row) { return row.contains(metric); });
@@ -469,16 +397,5 @@ TEST_SUITE("ablation") {
     CHECK(begun == 1);
     check_ends(again, 0);
     CHECK(finished == 6);
-  }
-
-  TEST_CASE_FIXTURE(OneAblation, "a metric of which more is better: the verdict, the tables and tuning go upwards") {
-    auto const outcome = test::run_well(
-        bench.command({"metric=validation.exact", "vary={model.attention: [scaled, dot]}", "train.optimizer.kind=adamw", "train.steps=120",
-                       "train.batch=8", "tune={grid: {train.optimizer.lr: [1.0e-7, 1.0e-2]}, seeds: 1}"}));
-    check_holds(outcome.output, {"validation.exact (last, higher is better)"});
-    auto const summary = bench.summary();
-    CHECK(summary["better"] == "higher");
-    CHECK(summary["unit"] == "");
-    for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
   }
 }

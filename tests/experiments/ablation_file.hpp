@@ -14,6 +14,11 @@ model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8}
 train: {steps: 4, batch: 2}
 )";
 
+inline void contains(std::string const& text, std::string const& part) {
+  INFO(text);
+  CHECK(text.find(part) != std::string::npos);
+}
+
 struct AblationFile {
   Folder folder;
 
@@ -25,19 +30,13 @@ struct AblationFile {
   std::string refused(std::string const& text, std::vector<std::string> const& overrides = {}) const {
     return refusal<ConfigError>([&] { load(text, overrides); });
   }
+  void refuses(std::string const& text, std::string const& message, std::vector<std::string> const& overrides = {}) const {
+    contains(refused(text, overrides), message);
+  }
 };
 
-inline std::vector<std::string> names(std::vector<Arm> const& arms) {
-  std::vector<std::string> result;
-  for (auto const& arm : arms) result.push_back(arm.name);
-  return result;
-}
+inline std::vector<std::string> names(std::vector<Arm> const& arms) { return mapped(arms, &Arm::name); }
 
 using Words = std::vector<std::string>;
-
-inline void contains(std::string const& text, std::string const& part) {
-  INFO(text);
-  CHECK(text.find(part) != std::string::npos);
-}
 
 }  // namespace heed::test

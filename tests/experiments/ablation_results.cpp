@@ -1,29 +1,29 @@
+#include "experiments/folder/record.hpp"
 #include "experiments/report/ablation_result.hpp"
+#include "nn/files/npz.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 
-// What an ablation makes of trials that diverge, of results of any size, and of its tuning.
+// What an ablation makes of its trials: of those that diverge, of results of any size, of costs and probes, and of its tuning.
 
 using namespace heed;
 namespace fs = std::filesystem;
 
 namespace {
 
-struct ResultsBench : test::SmallAblation {
-  /// The result in summary.json is written as it was read.
-  void check_read_back() const {
-    test::unseal(small);
-    auto const json = test::json_of<test::OrderedJson>(small / "summary.json");
-    CHECK(json_of(ablation_result_of(json), json["environment"]).dump() == json.dump());
-  }
-};
-using test::Arguments, test::check_ends, test::check_holds;
+using test::Arguments, test::check_ends, test::check_holds, test::OneAblation;
+
+/// The result in summary.json is written as it was read.
+void check_read_back(test::SmallAblation const& bench) {
+  test::unseal(bench.small);
+  auto const json = test::json_of<test::OrderedJson>(bench.small / "summary.json");
+  CHECK(json_of(ablation_result_of(json), json["environment"]).dump() == json.dump());
+}
 
 }  // namespace
 
 TEST_SUITE("ablation_results") {
-  TEST_CASE("seeds that diverge count as worse than any number, and are named; results of any size have verdicts") {
-    ResultsBench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "seeds that diverge count as worse than any number, and are named; results of any size have verdicts") {
     Arguments const six{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
     CHECK(bench.run(six).code == 0);
     auto const folders = bench.summary()["arms"][1]["folders"];
@@ -70,8 +70,7 @@ TEST_SUITE("ablation_results") {
     check_holds(test::get(bench.small / "figures/validation_loss.svg"), {"dot (not finite)"});
   }
 
-  TEST_CASE("effects of a grid whose arms diverge on both sides are not computed, and that is said") {
-    ResultsBench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "effects of a grid whose arms diverge on both sides are not computed, and that is said") {
     check_ends(bench.run({"--quiet", "vary={model.attention: [scaled, dot], train.optimizer.lr: [0.001, 1.0e+9]}", "train.log.every=1",
                           "baseline={model.attention: scaled, train.optimizer.lr: 1e-3}"}),
                4);
@@ -81,11 +80,10 @@ TEST_SUITE("ablation_results") {
     check_holds(summary["warnings"].dump(), {"2 of 3 effects of keys cannot be computed: arms diverged on both sides of them"});
     CHECK(summary["sentences"].dump().find("no interaction is clear") == std::string::npos);
     check_holds(test::get(bench.small / "report.html"), {"NaN: values that are infinite on both sides have no difference."});
-    bench.check_read_back();
+    check_read_back(bench);
   }
 
-  TEST_CASE("a training that ends in NaN counts like an infinite metric; one that was killed is missing") {
-    ResultsBench const bench;
+  TEST_CASE_FIXTURE(OneAblation, "a training that ends in NaN counts like an infinite metric; one that was killed is missing") {
     Arguments const wild{"vary={train.optimizer.lr: [0.001, 1.0e+9]}", "baseline=1e-3", "train.log.every=1"};
     CHECK(bench.run(wild).code == 4);
     auto summary = bench.summary();
@@ -99,8 +97,8 @@ TEST_SUITE("ablation_results") {
     CHECK(bench.summary()["arms"][1]["values"]["2"] == "-Infinity");
   }
 
-  TEST_CASE("arms that come to the same are identical, without a margin too, and equal means are named together") {
-    ResultsBench const bench;  // no gradient is as long as 1e9, so that clipping to it changes nothing
+  TEST_CASE_FIXTURE(OneAblation, "arms that come to the same are identical, without a margin too, and equal means are named together") {
+    // no gradient is as long as 1e9, so that clipping to it changes nothing
     test::run_well(bench.command({"vary={model.attention: [scaled, dot], train.clip: [none, 1.0e+9]}",
                                   "baseline={model.attention: scaled, train.clip: none}", "--quiet", "train.steps=4"}));
     auto const summary = bench.summary();
@@ -112,8 +110,8 @@ TEST_SUITE("ablation_results") {
     CHECK(summary["arms"][3]["difference"]["verdict"] == "unclear");
   }
 
-  TEST_CASE("more seeds for the comparison choose nothing anew; tuning is counted by plan, and shown in results and report") {
-    ResultsBench const bench;
+  TEST_CASE_FIXTURE(OneAblation,
+                    "more seeds for the comparison choose nothing anew; tuning is counted by plan, and shown in results and report") {
     Arguments const two{"vary={model.attention: [scaled, dot]}", "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3, 1.0e-7]}, seeds: 1}"};
     auto const plans = [&](Arguments const& more, std::string const& said) {
       check_holds(test::run_heed(test::as("plan", bench.command(test::joined(two, more)))).output, {said});
@@ -128,7 +126,7 @@ TEST_SUITE("ablation_results") {
     auto const outcome = test::run_well(bench.command(test::joined(two, {"seeds=3"})));
     auto const after = bench.finished();
     CHECK(after.size() == 12);
-    for (auto const& [name, time] : before) CHECK(after.at(name) == time);
+    test::check_untouched(before, after);
 
     CHECK(bench.rows().front() == "arm,model.attention,train.optimizer.lr,seed,step,metric,value");
     CHECK(bench.rows()[1].starts_with("scaled,scaled,1.0e-2,1,"));
@@ -145,6 +143,62 @@ TEST_SUITE("ablation_results") {
     check_holds(test::get(bench.small / "report.html"), {edge, "<h2>Tuning</h2>", "Scores of the tuning grid"});
     check_holds(test::get(bench.small / "summary.md"), {edge, "| arm | 1.0e-2 | 1.0e-3 | 1.0e-7 |"});
     if (fs::exists(bench.small / "figures")) CHECK(fs::exists(bench.small / "figures" / "tuning.svg"));
-    bench.check_read_back();
+    check_read_back(bench);
+  }
+
+  TEST_CASE_FIXTURE(OneAblation, "a trial's cost that is missing or no number is left out, and stops nothing") {
+    CHECK(bench.run({"--quiet"}).code == 0);
+    auto const folders = bench.summary()["arms"][0]["folders"];
+    for (auto const& folder : folders) {
+      test::unseal(bench.small / folder.get<std::string>());
+      test::change_json(bench.small / folder.get<std::string>() / "summary.json", [](test::OrderedJson& summary) {
+        summary["time.tokens_per_second"] = nullptr;  // as infinity was once written
+        summary.erase("memory.peak");
+      });
+    }
+    check_ends(bench.run(), 0);
+    auto const arms = bench.summary()["arms"];
+    CHECK(!arms[0].contains("time.tokens_per_second"));
+    CHECK(!arms[0].contains("memory.peak"));
+    CHECK(arms[0]["time.seconds"].is_number());
+    CHECK(arms[1]["time.tokens_per_second"].get<double>() > 0);
+  }
+
+  TEST_CASE_FIXTURE(OneAblation, "probes.npz: an array [seed, step, layer, head] for each arm and probe") {
+    test::run_well(bench.command({"--quiet", "model.layers=2", "train.steps=4", "vary={model.attention: [scaled, dot]}", "seeds=3",
+                                  "probes={every: 2, attention: [entropy, sink_rate], activations: [rms], gradients: [norm_by_layer]}"}));
+    auto const arrays = read_npz(bench.small / "probes.npz");
+    auto const shape = [&](std::string const& name) {
+      REQUIRE_MESSAGE(arrays.contains(name), name);
+      return to_string(arrays.at(name).tensor().shape());
+    };
+    auto const steps = arrays.at("dot/probe.attention.entropy.steps").tensor().to_vector();
+    auto const count = std::to_string(steps.size());
+    CHECK(steps.size() >= 2);
+    CHECK(shape("dot/probe.attention.entropy") == "[3, " + count + ", 2, 2]");
+    CHECK(shape("dot/probe.activations.rms") == "[3, " + count + ", 2]");
+    CHECK(shape("dot/probe.attention.sink_rate") == "[3, " + count + "]");
+    CHECK(shape("dot/probe.attention.sink_rate.layers") == "[3, " + count + ", 2]");
+    auto const entropy = arrays.at("dot/probe.attention.entropy").tensor();
+    auto const folders = bench.summary()["arms"][1]["folders"];
+    Index at = 0;
+    for (auto const& folder : folders) {
+      auto const history = read_history(bench.small / folder.get<std::string>());
+      for (std::size_t step = 0; step < steps.size(); ++step)
+        for (char const* head : {"layer0.head0", "layer0.head1", "layer1.head0", "layer1.head1"})
+          CHECK(entropy.at(at++) == history.at(std::string("probe.attention.entropy.") + head)[step].second);
+    }
+    for (auto const& each : arrays) CHECK_MESSAGE(each.first.find(".head") == std::string::npos, each.first);
+  }
+
+  TEST_CASE_FIXTURE(OneAblation, "a metric of which more is better: the verdict, the tables and tuning go upwards") {
+    auto const outcome = test::run_well(
+        bench.command({"metric=validation.exact", "vary={model.attention: [scaled, dot]}", "train.optimizer.kind=adamw", "train.steps=120",
+                       "train.batch=8", "tune={grid: {train.optimizer.lr: [1.0e-7, 1.0e-2]}, seeds: 1}"}));
+    check_holds(outcome.output, {"validation.exact (last, higher is better)"});
+    auto const summary = bench.summary();
+    CHECK(summary["better"] == "higher");
+    CHECK(summary["unit"] == "");
+    for (auto const& arm : summary["arms"]) CHECK(arm["tuned"]["train.optimizer.lr"] == "1.0e-2");
   }
 }

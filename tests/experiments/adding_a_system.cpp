@@ -1,6 +1,6 @@
 // "Adding a system": the model of nn/README and the metric of experiments/metrics, word for word, used like any other.
 
-#include "experiments/train/train.hpp"
+#include "tests/experiments/written.hpp"
 #include "tests/folder.hpp"
 #include "tests/rooms.hpp"
 
@@ -117,13 +117,8 @@ TEST_SUITE("adding_a_system") {
   namespace {
 
   LoadedExperiment sorting(std::string const& model) {
-    LoadedExperiment loaded;
-    loaded.document =
-        parse("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
-                  "}\ntrain: {steps: 200, batch: 32, evaluate: {metrics: [decoded.length]}, optimizer: {kind: adamw, lr: 0.01}}\n",
-              "test");
-    fill(loaded.document, loaded.settings);
-    return loaded;
+    return test::written("data: {kind: pairs, task: {kind: sort}}\nmodel: {" + model +
+                         "}\ntrain: {steps: 200, batch: 32, evaluate: {metrics: [decoded.length]}, optimizer: {kind: adamw, lr: 0.01}}\n");
   }
 
   }  // namespace

@@ -64,11 +64,7 @@ TEST_SUITE("attention_maps") {
   }
 
   TEST_CASE("arrays of many rows and of one") {
-    auto const names = [](std::vector<NpyArray> const& arrays) {
-      std::vector<std::string> result;
-      for (auto const& array : arrays) result.push_back(array.name);
-      return result;
-    };
+    auto const names = [](std::vector<NpyArray> const& arrays) { return mapped(arrays, &NpyArray::name); };
     auto maps = record_attention_maps(StepByStep(), two_rows(), {});
     CHECK(names(maps.arrays()) == std::vector<std::string>{"inputs.tokens", "inputs.labels", "inputs.lengths", "source.tokens",
                                                            "source.labels", "source.lengths", "layer0.weights", "layer0.of",

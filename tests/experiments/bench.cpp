@@ -14,10 +14,11 @@ TEST_SUITE("bench") {
 
   namespace {
 
-  BenchOptions small(std::string const& what = "attention", std::string const& size = "1x2x5x4") {
+  BenchOptions small(std::string const& what = "attention", std::string const& size = "1x2x5x4", std::vector<std::string> names = {}) {
     BenchOptions options;
     options.what = what;
     options.size = size;
+    options.names = std::move(names);
     options.seconds = 0;
     return options;
   }
@@ -31,9 +32,7 @@ TEST_SUITE("bench") {
 
   std::vector<Json> rows(BenchOptions options) {
     options.json = true;
-    std::vector<Json> result;
-    for (auto const& line : test::lines_of(page(options))) result.push_back(Json::parse(line));
-    return result;
+    return mapped(test::lines_of(page(options)), [](std::string const& line) { return Json::parse(line); });
   }
 
   void refuses(BenchOptions const& options, std::string const& message) {
@@ -59,8 +58,7 @@ TEST_SUITE("bench") {
   }
 
   TEST_CASE("names choose rows; scaled dot stays, to compare with") {
-    auto options = small();
-    options.names = {"t5", "local_p"};
+    auto options = small("attention", "1x2x5x4", {"t5", "local_p"});
     options.causal = true;
     options.sees = 3;
     options.dropout = 0.25;
@@ -80,9 +78,7 @@ TEST_SUITE("bench") {
   }
 
   TEST_CASE("what does not exist is refused with the nearest") {
-    auto options = small();
-    options.names = {"aditive"};
-    refuses(options, "there is no 'aditive'; did you mean 'additive'?");
+    refuses(small("attention", "1x2x5x4", {"aditive"}), "there is no 'aditive'; did you mean 'additive'?");
     for (auto const* size : {"1x2x5", "1x2x5x4x3", "axb", "0x1x1x1", "1x2x5x4 ", "1x-2x5x4"})
       refuses(small("attention", size), "--size: wants");
     refuses(small("atention"), "did you mean 'attention'?");
@@ -91,12 +87,11 @@ TEST_SUITE("bench") {
   TEST_CASE("a measurement counts the pool's memory beyond what was held before") {
     Tensor const before = Tensor::zeros({1000}, DType::float64);
     int calls = 0;
-    auto const result = measure_time(
-        [&] {
-          ++calls;
-          Tensor::zeros({500}, DType::float64);
-        },
-        0);
+    auto const work = [&] {
+      ++calls;
+      Tensor::zeros({500}, DType::float64);
+    };
+    auto const result = measure_time(work, 0);
     CHECK(result.peak_bytes >= 4000);
     CHECK(result.peak_bytes < 8000);
     CHECK(calls == result.repetitions + 1);
@@ -132,10 +127,7 @@ TEST_SUITE("bench") {
     CHECK(other[0].at("gflop") == all[1].at("gflop"));
     CHECK_THROWS_WITH_AS(page(small("gpt", "nanoo")),
                          "--size: there is no 'nanoo'; did you mean 'nano'? (there are tiny, nano, small, gpt2)", ConfigError);
-    options = small("gpt", "tiny");
-    options.names = {"training"};
-    refuses(options, "there is no 'training'");
-    options = small("gpt", "tiny");
+    refuses(small("gpt", "tiny", {"training"}), "there is no 'training'");
     options.precision = "float16";
     refuses(options, "there is no 'float16'");
   }
@@ -145,9 +137,8 @@ TEST_SUITE("bench") {
     test::put(file,
               "name: little\ndata: {kind: pairs, task: {kind: copy, length: 4}}\n"
               "model: {kind: transformer, layers: 1, heads: 2, width: 8, context: 16}\ntrain: {steps: 1, batch: 4}\n");
-    auto options = small("training", "");
-    refuses(options, "bench training: which one? A YAML file is missing");
-    options.names = {file, "train.batch=6"};
+    refuses(small("training", ""), "bench training: which one? A YAML file is missing");
+    auto options = small("training", "", {file, "train.batch=6"});
     auto const all = rows(options);
     REQUIRE(all.size() == 1);
     CAPTURE(all[0].dump());
@@ -157,8 +148,7 @@ TEST_SUITE("bench") {
     CHECK(all[0].at("tokens_per_second").get<double>() == doctest::Approx(1e3 * 6 * 5 / all[0].at("median_ms").get<double>()));
     CHECK(all[0].at("gflop") > 0);
     auto const path = [&](char const* override_of_model, Index length) {
-      auto changed = options;
-      changed.names = {file, fmt::format("data.task.length={}", length), override_of_model};
+      auto const changed = small("training", "", {file, fmt::format("data.task.length={}", length), override_of_model});
       return rows(changed).at(0).at("critical_path").get<Index>();
     };
     Index const parallel = all[0].at("critical_path").get<Index>();
@@ -173,9 +163,7 @@ TEST_SUITE("bench") {
     CHECK(other.at(0).at("recompute") == true);
     CHECK(other.at(0).at("gflop") > all[0].at("gflop"));
     CHECK(!products().bfloat16);
-    options.names = {file, "train.bach=6"};
-    refuses(options, "did you mean 'batch'?");
-    options.names = {(folder / "none.yaml").string()};
-    CHECK_THROWS_AS(page(options), Error);
+    refuses(small("training", "", {file, "train.bach=6"}), "did you mean 'batch'?");
+    CHECK_THROWS_AS(page(small("training", "", {(folder / "none.yaml").string()})), Error);
   }
 }

@@ -15,9 +15,7 @@ TEST_SUITE("bleu") {
   doctest::Approx near(double value, double distance = 1e-6) { return doctest::Approx(value).epsilon(distance); }
 
   std::string joined(std::string_view sentence, BleuSettings const& settings = {}) {
-    std::string text;
-    for (auto const& word : bleu_words(sentence, settings)) text += (text.empty() ? "" : " ") + word;
-    return text;
+    return fmt::format("{}", fmt::join(bleu_words(sentence, settings), " "));
   }
 
   }  // namespace

@@ -4,7 +4,6 @@
 #include "nn/files/utf8.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
-#include "tests/refusal.hpp"
 
 using namespace heed;
 
@@ -34,9 +33,7 @@ std::string decoded(BytePairs const& pairs, Tokens const& tokens) {
 /// Of a text its bytes, of bytes by letter all of them: a word each.
 template <class Bytes>
 Words single(Bytes const& bytes) {
-  Words words;
-  for (auto const byte : bytes) words.emplace_back(1, static_cast<char>(byte));
-  return words;
+  return mapped(bytes, [](auto byte) { return std::string(1, static_cast<char>(byte)); });
 }
 
 /// Training word for word: all pairs are counted anew for each merge. Tokens are written in bytes.
@@ -50,11 +47,10 @@ std::vector<Merge> plain_training(std::string const& text, std::size_t size) {
     std::map<Merge, int> counts;
     for (auto const& word : words)
       for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
-    auto const before = [&](auto const& a, auto const& b) {
-      if (a.second != b.second) return a.second > b.second;
-      return std::pair(number(a.first.first), number(a.first.second)) < std::pair(number(b.first.first), number(b.first.second));
+    auto const order = [&](auto const& each) {
+      return std::pair(-each.second, std::pair(number(each.first.first), number(each.first.second)));
     };
-    auto const best = std::min_element(counts.begin(), counts.end(), before);
+    auto const best = std::ranges::min_element(counts, {}, order);
     if (best == counts.end() || best->second < 2) break;
     auto const pair = best->first;
     merges.push_back(pair);
@@ -106,11 +102,9 @@ std::string const small_text =
 
 /// GPT-2's vocabulary; null, with a note, if it is not below HEED_DATA.
 std::shared_ptr<BytePairs const> gpt2() {
-  static auto const vocabulary = []() -> std::shared_ptr<BytePairs const> {
-    auto const* const folder = test::data_folder("HEED_DATA");
-    if (folder == nullptr || !std::ifstream(std::string(folder) + "/gpt2-bpe/vocab.bpe")) return nullptr;
-    return read_byte_pairs(std::string(folder) + "/gpt2-bpe");
-  }();
+  auto const* const data = test::data_folder("HEED_DATA");
+  auto const folder = std::filesystem::path(data != nullptr ? data : "") / "gpt2-bpe";
+  static auto const vocabulary = std::ifstream(folder / "vocab.bpe") ? read_byte_pairs(folder) : nullptr;
   if (!vocabulary) MESSAGE("gpt2-bpe not found below HEED_DATA: left out");
   return vocabulary;
 }
@@ -148,8 +142,7 @@ TEST_SUITE("bpe") {
 
   TEST_CASE("text is split as by GPT-2's pattern, and bytes that are no UTF-8 as signs") {
     auto const splits = [](Words const& expected) {
-      std::string text;
-      for (auto const& each : expected) text += each;
+      auto const text = fmt::format("{}", fmt::join(expected, ""));
       CAPTURE(text);
       CHECK(pretokens(text) == expected);
     };
@@ -181,7 +174,7 @@ TEST_SUITE("bpe") {
     auto const outputs = split(reference("ggml-vocab-gpt-2.gguf.out"), "\n");
     REQUIRE(inputs.size() <= outputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) encodes(inputs[i], numbers(outputs[i]));
-    for (auto const& line : split(reference("ggml-gpt-2.txt"), "\n")) {
+    for (auto const& line : test::lines_of(reference("ggml-gpt-2.txt"))) {
       auto const arrow = line.rfind(" => ");
       if (arrow != line.npos) encodes(line.substr(0, arrow), numbers(line.substr(arrow + 4)));
     }
@@ -197,9 +190,7 @@ TEST_SUITE("bpe") {
     auto const choice = test::chosen(choice_of<DataKind>(), "text");
     auto& settings = dynamic_cast<TextSettings&>(*choice.settings);
     settings.name = "tinyshakespeare";
-    settings.tokenizer = tokenizer_choice("bpe");
-    for (auto const& field : settings.tokenizer.settings->fields())
-      if (field.name == "vocabulary") *std::get<std::optional<std::string>*>(field.target) = "gpt2-bpe";
+    settings.tokenizer = test::chosen(tokenizer_choice("bpe"), "bpe", {{"vocabulary", std::string("gpt2-bpe")}});
     auto const data = open_dataset(choice, {".", test::data_folder("HEED_DATA"), 1, true});
     CHECK(data->describe()["tokens"] == test::Json{{"training", 301'966}, {"validation", 36'059}});
     CHECK(data->facts().files.at("tokenizer.merges").file.ends_with("vocab.bpe"));
@@ -277,10 +268,8 @@ TEST_SUITE("bpe") {
       BytePairs const pairs(mapped(tokens, letters_of_bytes), merges);
       for (int i = 0; i < 50; ++i) {
         auto const text = random_text(random, random() % 60, "aaabbc ");
-        Words found;
-        for (auto const token : pairs.encode(text)) found.push_back(pairs.bytes(token));
         CAPTURE(text);
-        CHECK(found == plain_encoding(text, ranks));
+        CHECK(mapped(pairs.encode(text), [&](auto token) { return pairs.bytes(token); }) == plain_encoding(text, ranks));
       }
     }
   }
@@ -306,191 +295,5 @@ TEST_SUITE("bpe") {
     for (std::int32_t const none : {0, -1, 259}) CHECK(!tokenizer.mark(none));
     CHECK(tokenizer.decode({258}) == "<|endoftext|>");
     CHECK_THROWS_WITH_AS(tokenizer.decode({259}), "token 259 is outside the vocabulary of 259", Error);
-  }
-
-  TEST_CASE_FIXTURE(test::InFolder, "files are read as they were written, by either pair of names") {
-    auto const trained = train_byte_pairs(small_text, 350);
-    write_byte_pairs(*trained, folder / "made/here");
-    ReadFiles files;
-    auto const same = [&](std::string const& name) {
-      auto const back = read_byte_pairs(folder / name, &files);
-      CHECK(back->tokens() == trained->tokens());
-      CHECK(back->merges() == trained->merges());
-      CHECK(back->encode(small_text) == trained->encode(small_text));
-    };
-    same("made/here");
-    CHECK(files.at("tokenizer.tokens").file == (folder / "made/here/vocab.json").string());
-    auto const tokens = test::get(folder / "made/here/vocab.json"), merges = test::get(folder / "made/here/merges.txt");
-    CHECK(merges.starts_with("#version: 0.2\n"));
-    std::filesystem::create_directories(folder / "openai");
-    test::put(folder / "openai/encoder.json", tokens);
-    test::put(folder / "openai/vocab.bpe", merges.substr(merges.find('\n') + 1) + "\n");  // without a version
-    same("openai");
-    std::string returns = "\xEF\xBB\xBF";
-    for (char const c : merges) returns += c == '\n' ? std::string("\r\n") : std::string(1, c);
-    test::put(folder / "openai/vocab.bpe", returns);
-    same("openai");
-    auto const tokenizer = trained->json();
-    CHECK(restore_tokenizer(tokenizer)->json() == tokenizer);
-    CHECK(restore_tokenizer(tokenizer)->encode(small_text) == trained->encode(small_text));
-  }
-
-  TEST_CASE("what transformers keeps beside the vocabulary is read, or refused by file and key; tokenizer.json alone is enough") {
-    test::Folder const folder;
-    auto const trained = train_byte_pairs(small_text, 350);
-    write_byte_pairs(*trained, folder.path());
-    auto const vocabulary = test::json_of(folder / "vocab.json");
-    auto const size = trained->vocabulary();
-    auto const whole = [&](bool pairs_in_lists) {
-      auto merges = nlohmann::json::array();
-      for (std::string const& merge : trained->merges()) {
-        auto const blank = merge.find(' ');
-        merges.push_back(pairs_in_lists ? nlohmann::json{merge.substr(0, blank), merge.substr(blank + 1)} : nlohmann::json(merge));
-      }
-      return nlohmann::json{{"version", "1.0"},
-                            {"normalizer", nullptr},
-                            {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
-                            {"post_processor", {{"type", "ByteLevel"}, {"trim_offsets", false}}},
-                            {"added_tokens", {{{"id", size - 1}, {"content", "<|endoftext|>"}}, {{"id", size}, {"content", "[PAD]"}}}},
-                            {"model", {{"type", "BPE"}, {"end_of_word_suffix", ""}, {"vocab", vocabulary}, {"merges", merges}}}};
-    };
-    auto const check_read = [&](BytePairs const& read) {
-      CHECK(read.vocabulary() == size + 1);
-      CHECK(read.find_special("[PAD]") == static_cast<std::int32_t>(size));
-      CHECK(read.merges() == trained->merges());
-      CHECK(read.encode(small_text) == trained->encode(small_text));
-    };
-    ReadFiles files;
-    auto const read = [&] { return read_byte_pairs(folder.path(), &files); };
-    test::put(folder / "added_tokens.json", fmt::format(R"({{"[PAD]": {}}})", size));
-    test::put(folder / "special_tokens_map.json", R"({"eos_token": {"content": "<|endoftext|>"}, "pad_token": "[PAD]"})");
-    test::put(folder / "tokenizer_config.json", R"({"add_prefix_space": false, "eos_token": "<|endoftext|>"})");
-    check_read(*read());
-    CHECK(files.contains("tokenizer.added"));
-    std::filesystem::remove(folder / "vocab.json");
-    std::filesystem::remove(folder / "merges.txt");
-    for (bool const lists : {false, true}) {
-      test::put(folder / "tokenizer.json", whole(lists).dump());
-      check_read(*read());
-    }
-
-    struct Setting {
-      std::string file, pointer;
-      nlohmann::json value;
-    };
-    for (auto const& [file, pointer, value] : std::vector<Setting>{
-             {"tokenizer_config.json", "/add_prefix_space", true},
-             {"tokenizer_config.json", "/add_bos_token", true},
-             {"tokenizer_config.json", "/eos_token", "[END]"},
-             {"special_tokens_map.json", "/eos_token", {{"content", "[PAD]"}}},
-             {"tokenizer.json", "/normalizer", {{"type", "NFC"}}},
-             {"tokenizer.json", "/pre_tokenizer/type", "Metaspace"},
-             {"tokenizer.json", "/pre_tokenizer/add_prefix_space", true},
-             {"tokenizer.json", "/pre_tokenizer/use_regex", false},
-             {"tokenizer.json", "/post_processor/type", "TemplateProcessing"},
-             {"tokenizer.json", "/model/type", "Unigram"},
-             {"tokenizer.json", "/model/end_of_word_suffix", "</w>"},
-         }) {
-      auto const before = test::get(folder / file);
-      auto const change = [](auto const& at, auto const& to) {  // clang 14 captures no structured binding
-        return [&](auto& json) { json[nlohmann::ordered_json::json_pointer(at)] = to; };
-      };
-      test::change_json(folder / file, change(pointer, value));
-      std::string const said = test::refusal<FileError>([&] { read(); });
-      CHECK_MESSAGE(said.starts_with(fmt::format("{}: {}: ", (folder / file).string(), pointer.substr(1))), said);
-      test::put(folder / file, before);
-    }
-    for (std::string const text : {"{}", "[]", "{\"model\": {\"vocab\": 3}}", "{"}) {
-      test::put(folder / "tokenizer.json", text);
-      CHECK(test::refusal<FileError>([&] { read(); }).starts_with(folder.path().string()));
-    }
-  }
-
-  TEST_CASE_FIXTURE(test::InFolder, "a vocabulary that is wrong is refused by its file, and its line where there is one") {
-    auto const trained = train_byte_pairs("ab ab ab abc abc", 260);  // a b, Ġ ab, …
-    write_byte_pairs(*trained, folder / "good");
-    auto const tokens = test::get(folder / "good/vocab.json");
-    std::string const merges = test::get(folder / "good/merges.txt");
-    REQUIRE(merges == "#version: 0.2\na b\nĠ ab\nĠab c\n");
-    auto const with = [](std::string text, std::string const& from, std::string const& to) {
-      auto const at = text.find(from);
-      REQUIRE(at != text.npos);
-      return text.replace(at, from.size(), to);
-    };
-    auto const refused = [&](std::string const& vocab_json, std::string const& merges_txt, std::string const& message) {
-      CAPTURE(message);
-      test::put(folder / "vocab.json", vocab_json);
-      test::put(folder / "merges.txt", merges_txt);
-      std::string const said = test::refusal<FileError>([&] { read_byte_pairs(folder.path()); });
-      CHECK(said.starts_with((folder / "").string()));
-      CHECK(said.find('\n') == said.npos);
-      CHECK_MESSAGE(said.find(message) != said.npos, said);
-    };
-    auto const bad_tokens = [&](std::string const& text, std::string const& message) { refused(text, merges, "vocab.json: " + message); };
-    bad_tokens("", "the file is empty");
-    for (char const* const text : {"[]", "3"}) bad_tokens(text, "is no object");
-    bad_tokens("{", "the vocabulary is not JSON: error at byte 2");
-    for (auto const& text : {tokens.substr(0, tokens.size() / 2), tokens + "}", std::string("\xFF\xFE{\0}\0", 6)})
-      bad_tokens(text, "the vocabulary is not JSON");
-    bad_tokens("{}", "there is no token for the byte 0x21, '!'");
-    for (std::string const number : {"\"64\"", "-64", "64.5", "null", "[64]", "18446744073709551615"})
-      bad_tokens(with(tokens, "\"a\":64", "\"a\":" + number), "the number of token 'a' is " + number);
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":1e99"), "the number of token 'a' is 1e+99");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":260"), "the number of token 'a' is 260, but of 260 tokens each has one of 0 … 259");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":65"), "the tokens 'a' and 'b' both have the number 65");
-    bad_tokens(with(tokens, "\"a\":64", "\"a\":64,\"a\":64"), "the vocabulary names \"a\" twice");
-    bad_tokens(with(tokens, "\"a\":64", "\"\":64"), "token 64 is empty");
-    bad_tokens(with(tokens, "\"a\":64", "\"<a>\":64"), "there is no token for the byte 0x61, 'a'");
-    bad_tokens(with(tokens, "\"Ġ\"", "\" \""), "there is no token for the byte 0x20, 'Ġ'");
-    refused(with(tokens, "\"Ġabc\"", "\"<Ġabc>\""), merges, "merges.txt:4: 'Ġabc', which Ġab and c make, is no token of ");
-    for (std::string const token : {"the end", "<>"})
-      bad_tokens(with(tokens, "<|endoftext|>", token), "token '" + token + "' is made by no merge");
-    bad_tokens(with(tokens, "{", "{\"abd\":260,"), "token 'abd' is made by no merge");
-    auto const bad_merges = [&](std::string const& text, std::string const& message) { refused(tokens, text, "merges.txt" + message); };
-    bad_merges("", ": the file is empty");
-    bad_merges("ab\n", ":1: 'ab' is not two tokens");
-    for (std::string const line : {"ab", "a b c", "a  b", " a b", "a b ", "a\tb"})
-      bad_merges("#version: 0.2\n" + line + "\n", ":2: '" + line + "' is not two tokens");
-    bad_merges("a b\n\nĠ ab\n", ":2: '' is not two tokens");
-    bad_merges("a b\nx y\n", ":2: 'xy', which x and y make, is no token");
-    bad_merges("a b\n字 b\n", ":2: '字' is no token");
-    bad_merges("a b\na b\n", ":2: 'a b' stands twice");
-    bad_merges("Ġ ab\na b\n", ":1: 'ab' is made by no merge before");
-    bad_merges("a b\n#version: 0.2\n", ":2: '#version:' is no token");
-    bad_merges("a b\n\xFF\xFE b\n", ":2: '\uFFFD\uFFFD' is no token");
-    bad_merges(std::string("a b\nĠ\0 ab\n", 12), ":2: ");
-    refused(tokens, "a b\nĠ ab\n", "vocab.json: token 'Ġabc' is made by no merge; do its merges belong to it, and are they all there?");
-    refused(tokens, "#version: 0.2\n", "vocab.json: token 'ab' is made by no merge");
-    auto const unread = [&](std::filesystem::path const& path, char const* message) {
-      CHECK_THROWS_WITH_AS(read_byte_pairs(path), doctest::Contains(message), FileError);
-    };
-    std::filesystem::remove(folder / "merges.txt");
-    unread(folder.path(), "merges.txt: no such file, but there is vocab.json beside it");
-    std::filesystem::remove(folder / "vocab.json");
-    unread(folder.path(), "holds no vocabulary");
-    unread(folder / "good/vocab.json", "vocab.json: is not a folder with a vocabulary");
-    unread(folder / "none", "none: is not a folder");
-    std::filesystem::create_directories(folder / "vocab.json");
-    test::put(folder / "merges.txt", merges);
-    unread(folder.path(), "vocab.json: ");
-  }
-
-  TEST_CASE("a kept vocabulary that is wrong is no tokenizer") {
-    auto const good = test::Json::parse(train_byte_pairs("ab ab ab abc abc", 260)->json());
-    CHECK(restore_tokenizer(good.dump())->vocabulary() == 260);
-    auto const refused = [&](std::string const& key, test::Json const& value, std::string const& message) {
-      auto bad = good;
-      if (value.is_null())
-        bad.erase(key);
-      else
-        bad[key] = value;
-      CHECK_THROWS_WITH_AS(restore_tokenizer(bad.dump()), doctest::Contains(("not a tokenizer: " + message).c_str()), Error);
-    };
-    for (char const* const key : {"tokens", "merges"}) refused(key, nullptr, "");
-    refused("tokens", "a", "");
-    refused("merges", {1, 2}, "");
-    refused("merges", test::Json::array(), "its tokens: token 'ab' is made by no merge");
-    refused("merges", {"a"}, "its merge 0: 'a' is not two tokens");
-    refused("tokens", test::Json::array({"a", "a"}), "its tokens: token 'a' stands twice");
   }
 }

@@ -71,4 +71,15 @@ struct SmallAblation {
   }
 };
 
+/// What a test case with an ablation of its own has.
+struct OneAblation {
+  SmallAblation const bench;
+};
+
+/// Trials that were finished before are those of then.
+inline void check_untouched(std::map<std::string, fs::file_time_type> const& before,
+                            std::map<std::string, fs::file_time_type> const& after) {
+  for (auto const& [name, time] : before) CHECK(after.at(name) == time);
+}
+
 }  // namespace heed::test

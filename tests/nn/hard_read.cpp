@@ -1,11 +1,13 @@
 // Hard reads by the kernels against their composition: what is chosen, how likely it was, and every gradient.
 
 #include "autograd/attention/attention.hpp"
+#include "autograd/ops/index.hpp"
+#include "autograd/ops/shape.hpp"
 #include "tests/nn/variants.hpp"
 
 TEST_SUITE("hard_read") {
   using namespace heed;
-  using test::check_agree, test::seen, test::training, test::Tensors, test::Variant;
+  using test::check_agree, test::hard, test::seen, test::training, test::Tensors, test::Variant;
 
   namespace {
 
@@ -14,12 +16,12 @@ TEST_SUITE("hard_read") {
     Layer(Variant const& variant, Index length, double dropout, DType dtype)
         : parameters(5, dtype, test::wide()),
           position(make_position(variant.position, Scope(parameters), {length, heads * width, heads})),
-          attention(Scope(parameters).at("attention"), hard(variant.settings), {heads, width, length + 3}, dropout, position.get()) {
+          attention(Scope(parameters).at("attention"), reading(variant.settings), {heads, width, length + 3}, dropout, position.get()) {
       for (char const* name : {"query", "key", "value"})
         inputs.push_back(test::some({2, length, heads * width}, name, dtype).set_requires_grad());
       for (auto const& each : parameters.all()) inputs.push_back(each.second);
     }
-    static AttentionSettings hard(AttentionSettings settings) {
+    static AttentionSettings reading(AttentionSettings settings) {
       settings.read = "hard";
       settings.estimator.temperature = 0.7;
       return settings;
@@ -99,6 +101,58 @@ TEST_SUITE("hard_read") {
         CHECK(found.size() == 1 + layer.inputs.size());
         ReferenceAttention const composed;
         check_agree(found, layer.value_and_gradients(visibility, {}), 1e-11);
+      }
+    }
+  }
+
+  TEST_CASE("evaluation reads the likeliest key, a draw, or the expectation") {
+    Tensor const q = Tensor::normal({3, 4, 4}, Stream(5, "q"), DType::float64);
+    Tensor const v = Tensor::normal({3, 4, 4}, Stream(5, "v"), DType::float64);
+    Visibility const visibility{.causal = true, .lengths = Tensor::of(std::vector<Index>{4, 2, 0}, {3}), .offset = 0};
+    auto const read = [&](AttentionSettings const& settings, Pass const& pass) {
+      Parameters parameters(1, DType::float64);
+      Attention const attention(Scope(parameters), settings, {2, 2, 4}, 0);
+      return std::pair(attention(q, q, v, visibility, pass), test::weights_of(attention, q, q, visibility));
+    };
+    AttentionSettings settings = hard();
+    auto const [soft, weights] = read({}, {});
+    settings.estimator.evaluate = "expectation";
+    CHECK(max(abs(read(settings, {}).first - soft)).item() < 1e-12);
+
+    settings.estimator.evaluate = "argmax";
+    Tensor const likeliest = one_hot(argmax(weights, -1), 4, DType::float64) * greater(weights, Tensor::scalar(0, DType::float64));
+    CHECK(max(abs(read(settings, {}).first - merge_heads(matmul(likeliest, split_heads(v, 2))))).item() == 0);
+
+    settings.estimator.evaluate = "sample";
+    Tensor mean_read = Tensor::zeros(soft.shape(), DType::float64);
+    int const times = 4000;
+    for (int k = 0; k < times; ++k) {
+      Pass pass;
+      pass.decoding.choosing = Stream(1, "draws").child(static_cast<std::uint64_t>(k));
+      mean_read = mean_read + scale(read(settings, pass).first, 1.0 / times);
+    }
+    CHECK(max(abs(mean_read - soft)).item() < 0.15);  // about 5 standard errors
+    CHECK(read(settings, {}).first.to_vector() == read(settings, {}).first.to_vector());
+  }
+
+  TEST_CASE("a query that sees no key reads zeros and has zero gradients, whatever the estimator") {
+    for (std::string const estimator : {"reinforce", "straight_through", "gumbel"}) {
+      CAPTURE(estimator);
+      for (std::string const align : {"softmax", "local_m", "sparsemax", "entmax15"}) {
+        CAPTURE(align);
+        AttentionSettings settings = hard(estimator);
+        settings.align = align;
+        CHECK(settings.contradiction().value_or("") == "");
+        Parameters parameters(1, DType::float64);
+        Attention const attention(Scope(parameters), settings, {1, 2, 3}, 0);
+        Tensor q = Tensor::normal({2, 3, 2}, Stream(6, "q"), DType::float64);
+        q.set_requires_grad();
+        test::ChoosingPass const choosing(training(1));
+        Tensor const lengths = Tensor::of(std::vector<Index>{3, 0}, {2});
+        Tensor const c = attention(q, q, q, {.causal = false, .lengths = lengths, .offset = 0}, choosing.pass);
+        choosing.with_choices(sum(c * c)).backward();
+        for (Index i = 0; i < 6; ++i) CHECK(std::isfinite(q.grad().at(i)));
+        for (Tensor const& x : {q.grad(), c}) CHECK(x.rows(1, 1).to_vector() == std::vector<double>(6));
       }
     }
   }

@@ -1,5 +1,6 @@
 // Heads for labelled examples, on every model of text.
 
+#include "autograd/ops/shape.hpp"
 #include "nn/decode.hpp"
 #include "nn/heads/task_head.hpp"
 #include "tests/nn/choice.hpp"
@@ -17,11 +18,10 @@ TEST_SUITE("heads") {
   /// What every head can read, of `sequences` a row.
   Batch some_batch(Index sequences) {
     Shape const shape = sequences > 1 ? Shape{rows, sequences, length} : Shape{rows, length};
-    Tensor const lengths = sequences > 1 ? Tensor::of(std::vector<Index>{6, 4, 5, 6, 3, 6}, {rows, sequences})
-                                         : Tensor::of(std::vector<Index>{6, 4, 5}, {rows});
-    Tensor targets = random_tokens(shape, vocabulary, "targets");
-    for (std::size_t at = 0; at < targets.data<std::int64_t>().size(); ++at)
-      if (static_cast<Index>(at) % length >= lengths.data<std::int64_t>()[at / length] - 1) targets.mutable_data<std::int64_t>()[at] = -1;
+    auto const ends = sequences > 1 ? std::vector<Index>{6, 4, 5, 6, 3, 6} : std::vector<Index>{6, 4, 5};
+    Tensor const lengths = Tensor::of(ends, sequences > 1 ? Shape{rows, sequences} : Shape{rows});
+    auto const answered = mapped(ends, [](Index end) { return end - 1; });
+    Tensor const targets = changed_behind(random_tokens(shape, vocabulary, "targets"), answered, vocabulary, true);
     Batch batch{{"inputs", random_tokens(shape, vocabulary, "inputs")}, {"lengths", lengths},
                 {"segments", random_tokens(shape, 2, "segments")},      {"targets", targets},
                 {"label", random_tokens({rows}, 2, "label")},           {"next_sentence", random_tokens({rows}, 2, "next_sentence")}};
@@ -76,28 +76,26 @@ TEST_SUITE("heads") {
     return all;
   }
 
-  Choice chosen(Case const& each, SeesText sees) {
-    Choice head = test::chosen(head_choice(sees), each.kind);
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Signature const& data, Parameters& parameters) {
+    Choice head = chosen(head_choice(kind == "bert" ? SeesText::all : SeesText::past), each.kind);
     if (each.change) each.change(dynamic_cast<HeadSettings&>(*head.settings));
-    return head;
-  }
-
-  Choice small(std::string const& kind, Case const& each) {
     Keys keys{{"width", 8}, {"context", length}};
     if (kind != "bag_of_words") keys.emplace_back("layers", 2);
     if (kind == "gpt" || kind == "bert") keys.emplace_back("heads", 2);
-    Choice model = test::chosen(model_choice(), kind, keys);
+    Choice const model = chosen(model_choice(), kind, keys);
     for (auto const& field : model.settings->fields())
-      if (field.name == "head") *std::get<Choice*>(field.target) = chosen(each, kind == "bert" ? SeesText::all : SeesText::past);
-    return model;
-  }
-
-  std::unique_ptr<Model> made(std::string const& kind, Case const& each, Signature const& data, Parameters& parameters) {
-    return model_kind(kind).make(parameters, *small(kind, each).settings, data);
+      if (field.name == "head") *std::get<Choice*>(field.target) = head;
+    return model_kind(kind).make(parameters, *model.settings, data);
   }
   std::unique_ptr<Model> made(std::string const& kind, Case const& each, Parameters& parameters) {
     bool const segments = kind == "bert" || kind == "bag_of_words";
     return made(kind, each, signature(each.sequences, segments, each.kind == "choice" || each.kind == "likelihood"), parameters);
+  }
+
+  /// With parameters that the model alone keeps.
+  std::unique_ptr<Model> made(std::string const& kind, Case const& each) {
+    Parameters parameters(3, DType::float64, wide(0.4));
+    return made(kind, each, parameters);
   }
 
   /// The kinds of models that have heads.
@@ -125,7 +123,7 @@ TEST_SUITE("heads") {
       made(model.first, model.second, start);
       auto const values = values_of(start);
       Batch const batch = some_batch(model.second.sequences);
-      auto const loss = [&](std::vector<Tensor> const& at) {
+      auto const loss = [&](Tensors const& at) {
         Parameters parameters = with_values(start, at);
         return made(model.first, model.second, parameters)->loss(batch, {});
       };
@@ -147,13 +145,10 @@ TEST_SUITE("heads") {
         return std::pair(loss.item(), all_gradients(parameters));
       };
       Batch other = batch;
-      for (char const* const part : {"inputs", "segments"}) {
-        Tensor changed = batch[part].clone();
-        auto const values = changed.mutable_data<std::int64_t>();
-        for (std::size_t at = 0; at < values.size(); ++at)
-          if (static_cast<Index>(at) % length >= batch["lengths"].data<std::int64_t>()[at / length]) values[at] = 1 - values[at] % 2;
-        other.set(part, changed);
-      }
+      auto const ends = batch["lengths"].data<std::int64_t>();
+      std::vector<Index> const lengths(ends.begin(), ends.end());
+      other.set("inputs", changed_behind(batch["inputs"], lengths, vocabulary));
+      other.set("segments", changed_behind(batch["segments"], lengths, 2));
       CHECK(measured(batch) == measured(other));
     }
   }
@@ -170,8 +165,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a span begins and ends in the passage or at the summary token alone") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bert = made("bert", {"span", "span"}, parameters);
+    auto const bert = made("bert", {"span", "span"});
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();  // [rows, 2, places]
     REQUIRE(logits.shape() == Shape{rows, 2, length});
@@ -184,30 +178,26 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("label smoothing goes over the places that an answer can be at") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bert = made("bert", {"span", "span"}, parameters);
+    auto const bert = made("bert", {"span", "span"});
     Batch const batch = some_batch(1);
     Tensor const logits = bert->run(batch, {}).predictions.front().head.logits();
     auto const passage = batch["passage"].data<std::int64_t>(), targets = batch["span"].data<std::int64_t>();
     double wanted = 0;
     for (Index row = 0; row < 2 * rows; ++row) {
-      double sum = 0, all = 0, mean = 0, count = 0;
+      std::vector<double> possible;
+      Index right = 0;
       for (Index position = 0; position < length; ++position) {
         if (heed::at(passage, row / 2 * length + position) == 0) continue;
-        double const logit = logits.at(row * length + position);
-        sum += std::exp(logit), all += logit, ++count;
+        if (position == heed::at(targets, row)) right = std::ssize(possible);
+        possible.push_back(logits.at(row * length + position));
       }
-      mean = all / count;
-      wanted += std::log(sum) - 0.9 * logits.at(row * length + heed::at(targets, row)) - 0.1 * mean;
+      wanted += cross_entropy(Tensor::of(possible, {1, std::ssize(possible)}), Tensor::of(std::vector{right}, {1}), 0.1).item();
     }
     CHECK(bert->loss(batch, {}, 0.1).item() == doctest::Approx(wanted / (2 * rows)).epsilon(1e-9));
   }
 
   TEST_CASE("the likelihood of an option is the mean, or the sum, of its tokens' log-probabilities") {
-    Parameters parameters(3, DType::float64, wide(0.4)), same(3, DType::float64, wide(0.4));
-    Case const each{"likelihood", "likelihood", 2};
-    auto const scorer = made("gpt", each, parameters);
-    auto const reader = made("gpt", {"", "language_model"}, same);
+    auto const scorer = made("gpt", {"likelihood", "likelihood", 2}), reader = made("gpt", {"", "language_model"});
     Batch const batch = some_batch(2);
     Tensor const scores = scorer->run(batch, {}).predictions.front().head.logits();
     for (Index sequence = 0; sequence < 2 * rows; ++sequence) {
@@ -218,8 +208,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("through a bottleneck passes the state of the first target's position alone, and the number of positions since") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const gpt = made("gpt", {"", "bottleneck"}, parameters);
+    auto const gpt = made("gpt", {"", "bottleneck"});
     auto const logits = [&](std::vector<Index> const& inputs, std::vector<Index> const& targets) {
       auto const tokens = std::ssize(inputs);
       return gpt->logits({{"inputs", Tensor::of(inputs, {1, tokens})}, {"targets", Tensor::of(targets, {1, tokens})}}, {});
@@ -241,17 +230,11 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("the same text in both orders: the sum of two summaries; the order of the orders does not matter") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const gpt = made("gpt", {"both orders", "classification", 2}, parameters);
+    auto const gpt = made("gpt", {"both orders", "classification", 2});
     Batch const batch = some_batch(2);
     auto const swapped = [&](char const* part) {
-      Tensor const whole = batch[part];
-      Index const row = whole.elements() / rows / 2;
-      std::vector<Index> values;
-      for (Index r = 0; r < rows; ++r)
-        for (Index order : {1, 0})
-          for (Index i = 0; i < row; ++i) values.push_back(heed::at(whole.data<std::int64_t>(), (2 * r + order) * row + i));
-      return Tensor::of(values, whole.shape());
+      Tensor const whole = batch[part], orders = whole.viewed({rows, 2, whole.elements() / rows / 2});
+      return concatenate({slice(orders, 1, 1, 2), slice(orders, 1, 0, 1)}, 1).viewed(whole.shape());
     };
     Batch other = batch;
     for (char const* const part : {"inputs", "lengths", "targets", "segments"}) other.set(part, swapped(part));
@@ -259,8 +242,7 @@ TEST_SUITE("heads") {
   }
 
   TEST_CASE("a bag of words is a mean: neither the order of tokens nor the repetition of all of them matters") {
-    Parameters parameters(3, DType::float64, wide(0.4));
-    auto const bag = made("bag_of_words", {"", "classification"}, parameters);
+    auto const bag = made("bag_of_words", {"", "classification"});
     auto const first_logit = [&](std::vector<Index> const& tokens) {
       Shape const shape{1, std::ssize(tokens)};
       return bag->logits({{"inputs", Tensor::of(tokens, shape)}, {"segments", Tensor::zeros(shape, DType::int64)}}, {}).at(0);
@@ -273,12 +255,10 @@ TEST_SUITE("heads") {
   TEST_CASE("the weight of the auxiliary language model is λ: L3 = L2 + λ L1") {
     Batch const batch = some_batch(1);
     auto const loss = [&](double weight) {
-      Parameters parameters(3, DType::float64, wide(0.4));
       Case const each{"", "classification", 1, [weight](HeadSettings& s) { task(s).auxiliary = weight; }};
-      return made("gpt", each, parameters)->loss(batch, {}).item();
+      return made("gpt", each)->loss(batch, {}).item();
     };
-    Parameters parameters(3, DType::float64, wide(0.4));
-    double const language = made("gpt", {"", "language_model"}, parameters)->loss(batch, {}).item();
+    double const language = made("gpt", {"", "language_model"})->loss(batch, {}).item();
     CHECK(loss(0.5) == doctest::Approx(loss(0) + 0.5 * language).epsilon(1e-12));
   }
 
@@ -299,9 +279,8 @@ TEST_SUITE("heads") {
   TEST_CASE("a head for examples continues no text") {
     for (auto const& kind : kinds()) {
       if (kind == "bert") continue;
-      Parameters parameters(3, DType::float64), same(3, DType::float64);
-      CHECK(!made(kind, {"", "classification"}, parameters)->decode({}, {}));
-      CHECK(made(kind, {"", "language_model"}, same)->decode({}, {}));
+      CHECK(!made(kind, {"", "classification"})->decode({}, {}));
+      CHECK(made(kind, {"", "language_model"})->decode({}, {}));
     }
   }
 }

@@ -33,8 +33,8 @@ TEST_SUITE("linear_head") {
     std::vector<Tensor> differentiated(Tensor const& loss) {
       parameters.clear_gradients();
       loss.backward();
-      std::vector<Tensor> all{loss.detach()};
-      for (auto const& [name, parameter] : parameters.all()) all.push_back(parameter.grad());
+      auto all = mapped(parameters.all(), [](auto const& each) { return each.second.grad(); });
+      all.push_back(loss.detach());
       return all;
     }
 

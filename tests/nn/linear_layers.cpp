@@ -2,7 +2,6 @@
 
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/shape.hpp"
-#include "autograd/parallel.hpp"
 #include "nn/attention/linear/linear_attention.hpp"
 #include "nn/decode.hpp"
 #include "nn/models/bert.hpp"
@@ -158,15 +157,10 @@ TEST_SUITE("linear_layers") {
     Gpt const model(parameters, settings, 11);
     Tensor const tokens = test::random_tokens({2, 37}, 11);
     Batch const batch{{"inputs", tokens}, {"targets", tokens}};
-    int const before = threads();
-    std::vector<double> first;
-    for (int const count : {1, 2, 3, 5}) {
-      set_threads(count);
+    test::check_threads({1, 2, 3, 5}, [&] {
       auto const found = test::results(model, parameters, batch);
-      if (first.empty()) first = found;
-      CHECK(found == first);
-    }
-    set_threads(before);
+      return Tensors{Tensor::of(found, {std::ssize(found)})};
+    });
     NoGrad const quiet;
     Tensor const whole = model.logits(batch, {});
     auto const decoding = model.decode({}, {});

@@ -29,18 +29,6 @@ TEST_SUITE("model") {
     Tensor token, label, weight;
   };
 
-  Batch four_rows() {
-    return {{"inputs", rows({0, 1, 2, 2, 1, 0, 1, 1, 2, 0, 0, 1}, 4)},
-            {"targets", rows({0, 1, -1, 1, 0, 1, -1, -1, -1, 0, -1, 1}, 4)},
-            {"labels", Tensor::of(std::vector<Index>{1, -1, 0, 1}, {4})}};
-  }
-
-  Batch part_of(Batch const& batch, Index first, Index count) {
-    Batch part;
-    for (auto const& [name, tensor] : batch.parts()) part.set(name, tensor.rows(first, count));
-    return part;
-  }
-
   }  // namespace
 
   TEST_CASE("a batch: parts by name, of which none is undefined") {
@@ -80,25 +68,28 @@ TEST_SUITE("model") {
   TEST_CASE("a loss is the sum of its terms by their weights, and the penalty; a step's parts make the whole") {
     Parameters parameters(3, DType::float64);
     TwoTerms const model(parameters);
-    Batch const batch = four_rows();
+    Batch const batch{{"inputs", rows({0, 1, 2, 2, 1, 0, 1, 1, 2, 0, 0, 1}, 4)},
+                      {"targets", rows({0, 1, -1, 1, 0, 1, -1, -1, -1, 0, -1, 1}, 4)},
+                      {"labels", Tensor::of(std::vector<Index>{1, -1, 0, 1}, {4})}};
     Outcome const outcome = model.run(batch, {});
     double const token = cross_entropy(model.logits(batch, {}), batch["targets"], 0.1).item();
     double const label = cross_entropy(outcome.predictions[1].head.x, batch["labels"], 0.1).item();
     Tensor const whole = model.loss(batch, {}, 0.1);
     CHECK(whole.item() == doctest::Approx(token + 0.5 * label + outcome.penalty.item()).epsilon(1e-12));
 
-    Counts all = model.counts(part_of(batch, 0, 1));
-    all += model.counts(part_of(batch, 1, 3));
+    Batch const first = batch.first(1), rest = batch.chosen(std::vector<Index>{1, 2, 3});
+    Counts all = model.counts(first);
+    all += model.counts(rest);
     CHECK(all.targets == std::vector<double>{7, 3});
     CHECK(all.rows == 4);
     whole.backward();
     Tensor const expected = model.label.grad();
     parameters.clear_gradients();
     double sum = 0;
-    for (auto const& [first, count] : {std::pair<Index, Index>(0, 1), std::pair<Index, Index>(1, 3)}) {
-      Tensor const part = model.loss(part_of(batch, first, count), {}, 0.1, all);
-      part.backward();
-      sum += part.item();
+    for (Batch const& part : {first, rest}) {
+      Tensor const loss = model.loss(part, {}, 0.1, all);
+      loss.backward();
+      sum += loss.item();
     }
     CHECK(sum == doctest::Approx(whole.item()).epsilon(1e-12));
     CHECK(test::difference(model.label.grad(), expected) <= 1e-12);

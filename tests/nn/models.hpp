@@ -59,11 +59,11 @@ inline Tensor random_tokens(Shape const& shape, Index classes, std::string const
   return Tensor::of(tokens, shape);
 }
 
-/// The rows [B, T] with other tokens, or targets of −1, behind their lengths.
+/// The rows [..., T] with other tokens, or targets of −1, behind their lengths.
 inline Tensor changed_behind(Tensor const& rows, std::vector<Index> const& lengths, Index classes, bool ignored = false) {
   Tensor result = rows.clone();
   auto const tokens = result.mutable_data<std::int64_t>();
-  auto const length = static_cast<std::size_t>(rows.size(1));
+  auto const length = static_cast<std::size_t>(rows.size(-1));
   for (std::size_t at = 0; at < tokens.size(); ++at)
     if (static_cast<Index>(at % length) >= lengths[at / length])
       tokens[at] = ignored ? -1 : (tokens[at] + 1 + static_cast<Index>(at % 3)) % classes;
@@ -97,6 +97,15 @@ inline std::unique_ptr<Model> pair_model(std::string const& kind, Parameters& pa
                        {.name = "targets", .classes = words}};
   return model_kind(kind).make(parameters, settings, data);
 }
+
+/// A model of pairs with parameters of its own, far from uniform.
+struct PairModel {
+  PairModel(std::string const& kind, Settings const& settings, Index words, double std = 0.7, DType dtype = DType::float64)
+      : parameters(3, dtype, wide(std)), made(pair_model(kind, parameters, settings, words)), model(*made) {}
+  Parameters parameters;
+  std::unique_ptr<Model> made;
+  Model& model;
+};
 
 /// Two rows of a text in seven words; the second ends early.
 inline Batch some_text() {
@@ -170,9 +179,7 @@ struct ChoosingPass {
 inline std::vector<HardChoices::Reach> reaches(Model const& model, Batch const& batch, Pass const& given = training()) {
   ChoosingPass const choosing(given);
   model.logits(batch, choosing.pass);
-  std::vector<HardChoices::Reach> all;
-  for (auto const& made : choosing.choices.made) all.push_back(made.reach);
-  return all;
+  return mapped(choosing.choices.made, [](auto const& made) { return made.reach; });
 }
 
 /// The loss of a training pass, the scores where there are targets, and all gradients, those of hard attention's choices included.
@@ -200,9 +207,7 @@ std::string said(auto settings, auto const& change) {
 
 /// The values of parameters, as constants.
 inline std::vector<Tensor> values_of(Parameters const& parameters) {
-  std::vector<Tensor> values;
-  for (auto const& each : parameters.all()) values.push_back(each.second.detach());
-  return values;
+  return mapped(parameters.all(), [](auto const& each) { return each.second.detach(); });
 }
 
 inline std::map<std::string, std::vector<double>> values_by_name(Parameters const& parameters) {
@@ -232,6 +237,20 @@ void check_gradient(Parameters const& drawn, Loss const& loss, Index max_element
     return loss(parameters);
   };
   check_ok(gradcheck(of_values, values_of(drawn), 1e-7, 1e-4, max_elements));
+}
+
+/// The same of a model of pairs in five words, of two padded rows.
+inline void check_pair_gradient(std::string const& kind, Settings const& settings, double std,
+                                Index max_elements = std::numeric_limits<Index>::max()) {
+  Parameters drawn(3, DType::float64, wide(std));
+  pair_model(kind, drawn, settings, 5);
+  Batch const batch{{"inputs", Tensor::of(std::vector<Index>{0, 2, 3, 4, 1, 0}, {2, 3})},
+                    {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
+                    {"source", Tensor::of(std::vector<Index>{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
+                    {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
+                    {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
+  auto const loss = [&](Parameters& parameters) { return pair_model(kind, parameters, settings, 5)->loss(batch, {}, 0.1); };
+  check_gradient(drawn, loss, max_elements);
 }
 
 }  // namespace heed::test

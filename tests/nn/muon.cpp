@@ -1,7 +1,8 @@
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/shape.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/refusal.hpp"
 
 TEST_SUITE("muon") {
   using namespace heed;
@@ -9,46 +10,16 @@ TEST_SUITE("muon") {
 
   namespace {
 
-  using Values = std::vector<double>;
-
-  /// A matrix as rows, multiplied and transposed by loops.
-  struct Rows {
-    Index rows, columns;
-    Values values;
-    double& at(Index i, Index j) { return heed::at(values, i * columns + j); }
-    double at(Index i, Index j) const { return heed::at(values, i * columns + j); }
-  };
-
-  Rows transposed(Rows const& a) {
-    Rows result{a.columns, a.rows, Values(a.values.size())};
-    for (Index i = 0; i < a.rows; ++i)
-      for (Index j = 0; j < a.columns; ++j) result.at(j, i) = a.at(i, j);
-    return result;
-  }
-
-  Rows product(Rows const& a, Rows const& b) {
-    Rows result{a.rows, b.columns, Values(static_cast<std::size_t>(a.rows * b.columns))};
-    for (Index i = 0; i < a.rows; ++i)
-      for (Index j = 0; j < b.columns; ++j)
-        for (Index k = 0; k < a.columns; ++k) result.at(i, j) += a.at(i, k) * b.at(k, j);
-    return result;
-  }
-
   /// As the author's program has it: transposed if it has more rows than columns, five steps, transposed back.
-  Rows newton_schulz(Rows x) {
-    bool const tall = x.rows > x.columns;
-    if (tall) x = transposed(x);
-    double norm = 0;
-    for (double const value : x.values) norm += value * value;
-    for (double& value : x.values) value /= std::sqrt(norm) + 1e-7;
+  Tensor newton_schulz(Tensor const& direction) {
+    bool const tall = direction.size(0) > direction.size(1);
+    Tensor x = tall ? transpose(direction) : direction;
+    x = x / (std::sqrt(sum_of_squares(x).item()) + 1e-7);
     for (int step = 0; step < 5; ++step) {
-      Rows const a = product(x, transposed(x)), square = product(a, a);
-      Rows b = a;
-      for (std::size_t i = 0; i < b.values.size(); ++i) b.values[i] = -4.7750 * a.values[i] + 2.0315 * square.values[i];
-      Rows const bx = product(b, x);
-      for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] = 3.4445 * x.values[i] + bx.values[i];
+      Tensor const a = matmul(x, transpose(x));
+      x = 3.4445 * x + matmul(-4.7750 * a + 2.0315 * matmul(a, a), x);
     }
-    return tall ? transposed(x) : x;
+    return tall ? transpose(x) : x;
   }
 
   Parameters model(DType dtype) {
@@ -63,32 +34,27 @@ TEST_SUITE("muon") {
     return parameters;
   }
 
-  bool is_matrix(std::string const& name) {
-    return name.ends_with("wide.weight") || name.ends_with("tall.weight") || name.ends_with("one.weight");
-  }
-
   struct Rule {
     double lr = 0.02, momentum = 0.95, adam_lr = 3e-4, beta1 = 0.9, beta2 = 0.95, decay = 0;
     bool nesterov = true;
   };
 
-  /// One update of a parameter, its momentum `a` (and second moment `b`).
-  void update(Rule const& rule, bool matrix, bool decays, Rows& p, Values& a, Values& b, Values const& gradient, double factor, Index t) {
-    double const decay = decays ? rule.decay : 0;
-    Rows followed{p.rows, p.columns, Values(gradient.size())};
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      double const g = factor * gradient[i], beta = matrix ? rule.momentum : rule.beta1;
-      a[i] = beta * a[i] + (1 - beta) * g;
-      b[i] = rule.beta2 * b[i] + (1 - rule.beta2) * g * g;
-      followed.values[i] = rule.nesterov ? (1 - rule.momentum) * g + rule.momentum * a[i] : a[i];
-    }
-    if (matrix) followed = newton_schulz(followed);
-    double const stretch = std::sqrt(std::max(1.0, static_cast<double>(p.rows) / static_cast<double>(p.columns)));
-    auto const n = static_cast<double>(t + 1);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      double const adam = a[i] / (1 - std::pow(rule.beta1, n)) / (std::sqrt(b[i] / (1 - std::pow(rule.beta2, n))) + 1e-8);
-      double const lr = matrix ? rule.lr : rule.adam_lr;
-      p.values[i] = (1 - lr * decay) * p.values[i] - lr * (matrix ? stretch * followed.values[i] : adam);
+  /// A parameter as rows, in float64, its momentum and its second moment.
+  struct State {
+    Tensor p, a, b;
+  };
+
+  /// One update.
+  void update(Rule const& rule, bool matrix, bool decays, State& s, Tensor const& g, Index t) {
+    double const beta = matrix ? rule.momentum : rule.beta1, lr = matrix ? rule.lr : rule.adam_lr, n = static_cast<double>(t + 1);
+    s.a = beta * s.a + (1 - beta) * g;
+    s.b = rule.beta2 * s.b + (1 - rule.beta2) * g * g;
+    s.p = (1 - lr * (decays ? rule.decay : 0)) * s.p;
+    if (matrix) {
+      double const stretch = std::sqrt(std::max(1.0, static_cast<double>(s.p.size(0)) / static_cast<double>(s.p.size(1))));
+      s.p = s.p - lr * stretch * newton_schulz(rule.nesterov ? (1 - beta) * g + beta * s.a : s.a);
+    } else {
+      s.p = s.p - lr / (1 - std::pow(rule.beta1, n)) * s.a / (sqrt(s.b / (1 - std::pow(rule.beta2, n))) + 1e-8);
     }
   }
 
@@ -96,26 +62,23 @@ TEST_SUITE("muon") {
   double worst(Rule const& rule, Keys const& keys, DType dtype) {
     Parameters parameters = model(dtype);
     auto const tested = make_optimizer(test::chosen(optimizer_choice(), "muon", keys), parameters);
-    std::vector<Rows> expected;
-    std::vector<Values> a, b;
+    std::vector<State> expected;
+    auto const rows_of = [](Tensor const& x) { return x.to(DType::float64).viewed({x.elements() / x.size(-1), x.size(-1)}).clone(); };
     for (auto const& [name, parameter] : parameters.all()) {
-      Index const columns = parameter.size(-1);
-      expected.push_back({parameter.elements() / columns, columns, parameter.to_vector()});
-      a.emplace_back(expected.back().values.size());
-      b.push_back(a.back());
+      Tensor const zeros = scale(rows_of(parameter), 0);
+      expected.push_back({rows_of(parameter), zeros, zeros});
     }
     double worst = 0;
     for (Index t = 0; t < 12; ++t) {
       test::draw_gradients(parameters, static_cast<std::uint64_t>(t));
       for (std::size_t i = 0; i < expected.size(); ++i) {
         auto const& [name, parameter] = parameters.all()[i];
-        update(rule, is_matrix(name), parameters.decays(name), expected[i], a[i], b[i], parameter.grad().to_vector(), 0.37, t);
+        bool const matrix = name.ends_with("wide.weight") || name.ends_with("tall.weight") || name.ends_with("one.weight");
+        update(rule, matrix, parameters.decays(name), expected[i], scale(rows_of(parameter.grad()), 0.37), t);
       }
       tested->step(rule.lr, 0.37);
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        auto const found = parameters.all()[i].second.to_vector();
-        for (std::size_t j = 0; j < found.size(); ++j) worst = test::worse(worst, std::abs(found[j] - expected[i].values[j]));
-      }
+      for (std::size_t i = 0; i < expected.size(); ++i)
+        worst = test::worse(worst, test::absolute_difference(rows_of(parameters.all()[i].second), expected[i].p));
     }
     return worst;
   }
@@ -136,12 +99,9 @@ TEST_SUITE("muon") {
       Parameters parameters = model(DType::float64);
       auto const tested = make_optimizer(test::chosen(optimizer_choice(), "muon"), parameters);
       test::draw_gradients(parameters, 1);
-      Values const before = parameters.find("blocks.0.wide.weight")->to_vector();
+      Tensor const weight = *parameters.find("blocks.0.wide.weight"), before = weight.clone();
       tested->step(1, factor);
-      Rows moved{5, 13, parameters.find("blocks.0.wide.weight")->to_vector()};
-      for (std::size_t i = 0; i < before.size(); ++i) moved.values[i] -= before[i];
-      double squares = 0;
-      for (double const value : moved.values) squares += value * value;
+      double const squares = sum_of_squares(weight.detach() - before).item();
       CHECK(squares > 5 * 0.65 * 0.65);
       CHECK(squares < 5 * 1.25 * 1.25);
     }
@@ -154,10 +114,7 @@ TEST_SUITE("muon") {
       parameters.add("blocks.2.large.weight", {200, 70}, Initial::weight(), WeightDecay::on);
       auto made = make_optimizer(test::chosen(optimizer_choice(), "muon"), parameters);
       for (std::uint64_t t = 0; t < 4; ++t) {
-        if (t == 0)
-          for (auto [name, parameter] : parameters.all()) parameter.clear_grad();
-        else
-          test::draw_gradients(parameters, t);
+        if (t > 0) test::draw_gradients(parameters, t);  // the first update has none
         made->step(0.02);
         if (!reload) continue;
         auto const state = made->state();
@@ -165,13 +122,11 @@ TEST_SUITE("muon") {
         made->load_state(state);
       }
       for (auto const& [name, tensor] : made->state()) CHECK(!name.ends_with("second.blocks.2.large.weight"));
-      std::vector<Values> all;
-      for (auto const& [name, parameter] : parameters.all()) all.push_back(parameter.to_vector());
-      return all;
+      return test::values_by_name(parameters);
     };
     auto const expected = trained(1, false);
-    for (auto const& values : expected)
-      for (double const value : values) CHECK(std::isfinite(value));
+    for (auto const& each : expected)
+      for (double const value : each.second) CHECK(std::isfinite(value));
     CHECK(trained(3, false) == expected);
     CHECK(trained(2, true) == expected);
   }

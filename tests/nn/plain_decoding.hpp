@@ -25,25 +25,20 @@ inline Batch some_sources(Index rows) {
 
 inline Batch rows_of(Batch const& batch, Tokens const& rows) { return batch.chosen(rows); }
 
-/// The logarithms of the probabilities of what follows these tokens, by a whole pass over one row.
-inline std::vector<double> logs_after(Model const& model, Batch const& row, Tokens tokens, Pass const& pass) {
+/// The logarithms of the probabilities of each next token, by a whole pass over one row: before these tokens, after the first, ….
+inline Tensor all_logs(Model const& model, Batch const& row, Tokens tokens, Pass const& pass) {
   tokens.insert(tokens.begin(), begin);
   auto const n = std::ssize(tokens);
   Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(tokens, {1, n})), pass);
-  return log_softmax(logits.viewed({n, model.vocabulary()}).rows(n - 1, 1).to(DType::float64), -1).to_vector();
+  return log_softmax(logits.viewed({n, model.vocabulary()}).to(DType::float64));
 }
 
-/// The logarithm of the probability of a target, by one pass.
+/// The logarithm of the probability of a target.
 inline double score_of(Model const& model, Batch const& row, Decoded const& target, Pass const& pass) {
-  Tokens inputs = target.tokens;
-  inputs.insert(inputs.begin(), begin);
-  auto const n = std::ssize(inputs);
-  Batch told = row;
-  told.set("inputs", Tensor::of(inputs, {1, n}));
-  Tensor const logits = model.logits(told, pass);
-  Tensor const logs = log_softmax(logits.to(DType::float64), -1);
-  double sum = target.ended ? logs.at((n - 1) * model.vocabulary() + end) : 0;
-  for (Index i = 0; i + 1 < n; ++i) sum += logs.at(i * model.vocabulary() + at(inputs, i + 1));
+  Tensor const logs = all_logs(model, row, target.tokens, pass);
+  auto const n = std::ssize(target.tokens);
+  double sum = target.ended ? logs.at(n * model.vocabulary() + end) : 0;
+  for (Index i = 0; i < n; ++i) sum += logs.at(i * model.vocabulary() + at(target.tokens, i));
   return sum;
 }
 
@@ -65,7 +60,7 @@ inline std::vector<Decoded> plain_beam(Model const& model, Batch const& row, Ind
   for (Index step = 0; step < longest && !live.empty(); ++step) {
     std::vector<Decoded> all;
     for (Decoded const& each : live) {
-      auto const logs = logs_after(model, row, each.tokens, pass);
+      auto const logs = all_logs(model, row, each.tokens, pass).rows(step, 1).to_vector();
       for (Index token = 0; token < model.vocabulary(); ++token) {
         Decoded longer = each;
         longer.tokens.push_back(token);
@@ -128,11 +123,7 @@ struct Told : SmallModel {
       return Tensor::of(all, {std::ssize(read), told.vocabulary()});
     }
     void restart() override { read.assign(read.size(), {}); }
-    void keep(std::span<Index const> rows) override {
-      std::vector<Tokens> kept;
-      for (Index const row : rows) kept.push_back(at(read, row));
-      read = kept;
-    }
+    void keep(std::span<Index const> rows) override { read = take(read, rows); }
     Told const& told;
     std::vector<Tokens> read;
   };

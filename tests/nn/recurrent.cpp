@@ -45,8 +45,7 @@ TEST_SUITE("recurrent") {
           auto const start = some_states(cell);
           Scanned const all = cell.scan(x, {lengths(), backward}, start, {});
           for (Index row = 0; row < rows; ++row) {
-            States state;
-            for (Tensor const& each : start) state.push_back(slice(each, 0, row, row + 1));
+            States state = mapped(start, [row](Tensor const& each) { return slice(each, 0, row, row + 1); });
             Index const length = heed::at(some_lengths, row);
             auto const at = [row](Tensor const& of, auto t) { return reshape(slice(slice(of, 0, t, t + 1), 1, row, row + 1), {1, -1}); };
             for (Index i = 0; i < length; ++i) {
@@ -118,11 +117,9 @@ TEST_SUITE("recurrent") {
         Recurrent const stack(Scope(parameters),
                               {.cell = kind.name, .in = in, .width = width, .layers = 2, .bidirectional = true, .dropout = 0.3});
         auto const results = [&](double behind) {
-          Tensor x = some({steps, rows, in}, "x", DType::float32);
-          for (Index t = 0; t < steps; ++t)
-            for (Index row = 0; row < rows; ++row)
-              if (t >= heed::at(some_lengths, row))
-                for (Index i = 0; i < in; ++i) heed::at(x.mutable_data<float>(), (t * rows + row) * in + i) = static_cast<float>(behind);
+          Tensor const step = reshape(Tensor::arange(steps, DType::float32), {steps, 1, 1});
+          Tensor const is_behind = step >= reshape(lengths().to(DType::float32), {rows, 1});
+          Tensor const x = masked_fill(some({steps, rows, in}, "x", DType::float32), is_behind, behind);
           parameters.clear_gradients();
           auto const result = stack(x, lengths(), {}, training());
           weighed({result.outputs, result.forward.back()}).backward();

@@ -1,6 +1,8 @@
 #include "autograd/ops/recurrence.hpp"
 #include "nn/attention/attention.hpp"
 #include "nn/models/recurrent/recurrent_settings.hpp"
+#include "nn/optimizer.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/nn/plain_decoding.hpp"
 
 TEST_SUITE("recurrent_seq2seq") {
@@ -20,12 +22,8 @@ TEST_SUITE("recurrent_seq2seq") {
     return settings;
   }
 
-  struct Subject {
-    explicit Subject(RecurrentSeq2seqSettings const& settings, DType dtype = DType::float64)
-        : parameters(3, dtype, wide(0.7)), made(pair_model("recurrent_seq2seq", parameters, settings, vocabulary)), model(*made) {}
-    Parameters parameters;
-    std::unique_ptr<Model> made;
-    Model& model;
+  struct Subject : PairModel {
+    explicit Subject(RecurrentSeq2seqSettings const& settings) : PairModel("recurrent_seq2seq", settings, vocabulary) {}
   };
 
   /// Every way in which a decoder may look or not, with both kinds of encoder, fed or not.
@@ -45,12 +43,9 @@ TEST_SUITE("recurrent_seq2seq") {
   }
 
   std::string name_of(RecurrentSeq2seqSettings const& s) {
-    return fmt::format("{}, {} {} {}, {} layers, {}, {}, {}, norm {}", s.cell, s.attention.style, s.attention.score, s.attention.align,
-                       s.layers,
-                       s.bidirectional    ? "both ways"
-                       : s.reverse_source ? "from the end"
-                                          : "one way",
-                       s.input_feeding ? "fed" : "not fed", s.attention.read, s.norm);
+    return fmt::format("{}, {} {} {}, {} layers, both ways {}, from the end {}, fed {}, {}, norm {}", s.cell, s.attention.style,
+                       s.attention.score, s.attention.align, s.layers, s.bidirectional, s.reverse_source, s.input_feeding, s.attention.read,
+                       s.norm);
   }
 
   }  // namespace
@@ -92,13 +87,7 @@ TEST_SUITE("recurrent_seq2seq") {
               double const before = subject.model.loss(batch, {}).item();
               subject.parameters.clear_gradients();
               subject.model.loss(batch, {}).backward();
-              for (auto const& each : subject.parameters.all()) {
-                Tensor parameter = each.second;
-                auto const values = parameter.mutable_data<double>();
-                if (!parameter.grad().defined()) continue;
-                auto const slope = parameter.grad().to_vector();
-                for (std::size_t i = 0; i < values.size(); ++i) values[i] -= 1e-3 * slope[i];
-              }
+              make_optimizer(chosen(optimizer_choice(), "sgd"), subject.parameters)->step(1e-3);
               double const after = subject.model.loss(batch, {}).item();
               CHECK(std::isfinite(after));
               if (read.name == "soft") CHECK(after < before);
@@ -111,15 +100,7 @@ TEST_SUITE("recurrent_seq2seq") {
       if (settings.attention.read == "hard" || settings.attention.align == "local_p") continue;  // choices; a window's edge
       settings.width = 3, settings.embedding = 2;
       CAPTURE(name_of(settings));
-      Parameters drawn(3, DType::float64, wide(0.7));
-      pair_model("recurrent_seq2seq", drawn, settings, 5);
-      Batch const batch{{"inputs", Tensor::of(Tokens{0, 2, 3, 4, 1, 0}, {2, 3})},
-                        {"targets", Tensor::of(Tokens{1, 4, -1, 2, 0, 3}, {2, 3})},
-                        {"source", Tensor::of(Tokens{4, 3, 2, 1, 0, 3, 1, 2}, {2, 4})},
-                        {"source_lengths", Tensor::of(Tokens{4, 2}, {2})},
-                        {"lengths", Tensor::of(Tokens{2, 3}, {2})}};
-      check_gradient(
-          drawn, [&](Parameters& parameters) { return pair_model("recurrent_seq2seq", parameters, settings, 5)->loss(batch, {}, 0.1); }, 8);
+      check_pair_gradient("recurrent_seq2seq", settings, 0.7, 8);
     }
   }
 
@@ -241,9 +222,7 @@ TEST_SUITE("recurrent_seq2seq") {
     Batch batch = some_pairs(vocabulary), reversed = batch;
     Tensor source = batch["source"].clone();
     auto const words = source.mutable_data<std::int64_t>();
-    for (std::size_t row = 0; row < 3; ++row)
-      std::reverse(words.begin() + static_cast<std::ptrdiff_t>(row) * 9,
-                   words.begin() + static_cast<std::ptrdiff_t>(row) * 9 + source_lengths[row]);
+    for (std::size_t row = 0; row < 3; ++row) std::ranges::reverse(words.subspan(row * 9, static_cast<std::size_t>(source_lengths[row])));
     reversed.set("source", source);
     CHECK(forward.model.logits(reversed, {}).to_vector() == backward.model.logits(batch, {}).to_vector());
   }

@@ -7,6 +7,18 @@
 
 namespace heed::test {
 
+/// Attention that reads hard; REINFORCE alone, without what makes its gradient a biased one.
+inline AttentionSettings hard(std::string const& estimator = "reinforce", std::string const& baseline = "none") {
+  AttentionSettings settings;
+  settings.read = "hard";
+  settings.estimator.estimator = estimator;
+  if (estimator != "reinforce") return settings;
+  settings.estimator.baseline = baseline;
+  settings.estimator.entropy = settings.estimator.expectation_rate = 0;
+  settings.estimator.samples = baseline == "leave_one_out" ? 2 : 1;
+  return settings;
+}
+
 inline Tensor by_reference(Attention const& attention, Tensor const& query, Tensor const& key, Tensor const& value,
                            Visibility const& visibility, Pass const& pass = {}) {
   ReferenceAttention const no_kernels;

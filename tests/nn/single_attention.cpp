@@ -1,5 +1,7 @@
 #include "nn/models/single_attention.hpp"
 
+#include "autograd/ops/product.hpp"
+#include "autograd/ops/softmax.hpp"
 #include "tests/nn/models.hpp"
 
 TEST_SUITE("single_attention") {
@@ -65,18 +67,14 @@ TEST_SUITE("single_attention") {
     auto const inputs = batch["inputs"].data<std::int64_t>();
 
     // The weights from the projections, by hand: √4 · (column of the query token) · √4 · (column of the key token) / √5.
-    auto const q = parameters.find("blocks.0.attention.query.weight")->to_vector(),
-               k = parameters.find("blocks.0.attention.key.weight")->to_vector();
+    Tensor const &q = *parameters.find("blocks.0.attention.query.weight"), &k = *parameters.find("blocks.0.attention.key.weight");
+    Tensor const e = scale(matmul(q, k, true), 4 / std::sqrt(5));
     for (std::size_t row = 0; row < 2; ++row) {
-      double sum = 0;
-      std::vector<double> e(3);
+      std::vector<double> of_keys;
+      for (std::size_t j = 0; j < 3; ++j) of_keys.push_back(e.at((inputs[row * 7 + 6] - 1) * 4 + inputs[row * 7 + 2 * j] - 1));
+      auto const expected = softmax(Tensor::of(of_keys, {3})).to_vector();
       for (std::size_t j = 0; j < 3; ++j) {
-        auto const asked = static_cast<std::size_t>(inputs[row * 7 + 6] - 1), key = static_cast<std::size_t>(inputs[row * 7 + 2 * j] - 1);
-        for (std::size_t d = 0; d < 5; ++d) e[j] += 4 * q[d * 4 + asked] * k[d * 4 + key] / std::sqrt(5);
-        sum += std::exp(e[j]);
-      }
-      for (std::size_t j = 0; j < 3; ++j) {
-        CHECK(a[row * 3 + j] == doctest::Approx(std::exp(e[j]) / sum));
+        CHECK(a[row * 3 + j] == doctest::Approx(expected[j]));
         auto const value = static_cast<std::size_t>(inputs[row * 7 + 2 * j + 1]);
         CHECK(scores[(row * 7 + 6) * vocabulary + value] == doctest::Approx(8 * a[row * 3 + j]));
       }
@@ -105,9 +103,8 @@ TEST_SUITE("single_attention") {
       settings.spread = 0.5;
       Parameters parameters(1, DType::float64);
       auto const model = made(parameters, settings, 203);
-      auto const weights = parameters.find("blocks.0.attention.key.weight")->to_vector();
-      double const square = std::inner_product(weights.begin(), weights.end(), weights.begin(), 0.0);
-      CHECK(square / static_cast<double>(weights.size()) == doctest::Approx(0.25 / 200).epsilon(0.05));
+      Tensor const& weights = *parameters.find("blocks.0.attention.key.weight");
+      CHECK(mean(weights * weights).item() == doctest::Approx(0.25 / 200).epsilon(0.05));
     }
   }
 

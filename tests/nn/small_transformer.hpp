@@ -13,13 +13,9 @@ inline TransformerSettings small(std::string const& attention = "scaled", std::s
   return settings;
 }
 
-/// With parameters far from uniform.
-struct Made {
+struct Made : PairModel {
   explicit Made(TransformerSettings const& settings, DType dtype = DType::float64, Index words = vocabulary)
-      : parameters(3, dtype, wide(0.7)), made(pair_model("transformer", parameters, settings, words)), model(*made) {}
-  Parameters parameters;
-  std::unique_ptr<Model> made;
-  Model& model;
+      : PairModel("transformer", settings, words, 0.7, dtype) {}
 };
 
 }  // namespace heed::test

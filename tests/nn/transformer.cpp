@@ -16,9 +16,9 @@ TEST_SUITE("transformer") {
     return small_stack<TransformerSettings>(attention, position, 8);
   }
 
-  Tensor some_tokens(Index rows, Index length, std::string const& name, Index classes = vocabulary) {
-    return random_tokens({rows, length}, classes, name);
-  }
+  struct Made : PairModel {
+    explicit Made(TransformerSettings const& settings, double std = 0.5) : PairModel("transformer", settings, vocabulary, std) {}
+  };
 
   }  // namespace
 
@@ -30,11 +30,10 @@ TEST_SUITE("transformer") {
           INFO("position ", position, ", attention ", attention, ", composed ", composed);
           std::optional<ReferenceAttention> no_kernels;
           if (composed) no_kernels.emplace();
-          Parameters parameters(3, DType::float64, wide());
           TransformerSettings settings = small(attention, position);
           settings.dropout = 0.1;
-          auto const model = pair_model("transformer", parameters, settings, vocabulary);
-          CHECK(results(*model, parameters, batch) == results(*model, parameters, other));
+          Made made(settings);
+          CHECK(results(made.model, made.parameters, batch) == results(made.model, made.parameters, other));
         }
   }
 
@@ -44,33 +43,32 @@ TEST_SUITE("transformer") {
         INFO("position ", position, ", placement ", placement);
         TransformerSettings settings = small("scaled", position);
         settings.norm.placement = placement;
-        Parameters parameters(3, DType::float64, wide());
-        auto const model = pair_model("transformer", parameters, settings, vocabulary);
-        Batch batch{{"inputs", some_tokens(1, 7, "inputs")},
-                    {"source", some_tokens(1, 9, "source")},
+        Made made(settings);
+        Batch batch{{"inputs", random_tokens({1, 7}, vocabulary, "inputs")},
+                    {"source", random_tokens({1, 9}, vocabulary, "source")},
                     {"source_lengths", Tensor::of(std::vector<Index>{6}, {1})}};
         Batch other = batch;
         other.set("inputs", changed_at(batch["inputs"], 4, vocabulary));
-        CHECK(first_difference(*model, batch, other) == 4);
+        CHECK(first_difference(made.model, batch, other) == 4);
         other = batch;
         other.set("source", changed_at(batch["source"], 5, vocabulary));
-        CHECK(first_difference(*model, batch, other) == 0);
+        CHECK(first_difference(made.model, batch, other) == 0);
         other.set("source", changed_at(batch["source"], 6, vocabulary));
-        CHECK(first_difference(*model, batch, other) == -1);
+        CHECK(first_difference(made.model, batch, other) == -1);
       }
   }
 
   TEST_CASE("sources of any length: a padded row gives what it gives alone") {
     for (std::string const attention : {"scaled", "additive", "general", "local-m", "local-p"}) {
       CAPTURE(attention);
-      Parameters parameters(3, DType::float64, wide());
-      auto const model = pair_model("transformer", parameters, small(attention, "t5"), vocabulary);
+      Made made(small(attention, "t5"));
       for (std::vector<Index> const& ends : {source_lengths, std::vector<Index>{9, 1, 12}}) {
-        Tensor const source = some_tokens(3, ends[2] > 9 ? 12 : 9, "source"), inputs = some_tokens(3, 7, "inputs");
-        Tensor const together = model->logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
+        Tensor const source = random_tokens({3, ends[2] > 9 ? 12 : 9}, vocabulary, "source"),
+                     inputs = random_tokens({3, 7}, vocabulary, "inputs");
+        Tensor const together = made.model.logits({{"inputs", inputs}, {"source", source}, {"source_lengths", Tensor::of(ends, {3})}}, {});
         for (Index row = 0; row < 3; ++row) {
           Tensor const own = slice(source.rows(row, 1), 1, 0, at(ends, row));
-          check_close(model->logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
+          check_close(made.model.logits({{"inputs", inputs.rows(row, 1)}, {"source", own}}, {}), together.rows(row, 1), 1e-12);
         }
       }
     }
@@ -89,15 +87,7 @@ TEST_SUITE("transformer") {
       settings.width = settings.context = 4;
       settings.norm.placement = placement;
       settings.activation = "gelu";  // relu has a kink
-      Parameters drawn(3, DType::float64, wide());
-      pair_model("transformer", drawn, settings, 5);
-      Batch const batch{{"inputs", some_tokens(2, 3, "inputs", 5)},
-                        {"targets", Tensor::of(std::vector<Index>{1, 4, -1, 2, 0, 3}, {2, 3})},
-                        {"source", some_tokens(2, 4, "source", 5)},
-                        {"source_lengths", Tensor::of(std::vector<Index>{4, 2}, {2})},
-                        {"lengths", Tensor::of(std::vector<Index>{2, 3}, {2})}};
-      check_gradient(drawn,
-                     [&](Parameters& parameters) { return pair_model("transformer", parameters, settings, 5)->loss(batch, {}, 0.1); });
+      check_pair_gradient("transformer", settings, 0.5);
     }
   }
 
@@ -106,14 +96,13 @@ TEST_SUITE("transformer") {
       CAPTURE(attention);
       TransformerSettings settings = small(attention);
       settings.dropout = 0.2;
-      Parameters parameters(3, DType::float64, wide());
-      auto const model = pair_model("transformer", parameters, settings, vocabulary);
+      Made made(settings);
       auto const gradients = [&](bool again) {
         ChoosingPass const choosing(training(0, again));
-        parameters.clear_gradients();
-        choosing.with_choices(model->loss(some_pairs(vocabulary), choosing.pass)).backward();
+        made.parameters.clear_gradients();
+        choosing.with_choices(made.model.loss(some_pairs(vocabulary), choosing.pass)).backward();
         std::vector<double> all;
-        append_gradients(all, parameters);
+        append_gradients(all, made.parameters);
         return all;
       };
       auto const kept = gradients(false), again = gradients(true);
@@ -124,16 +113,15 @@ TEST_SUITE("transformer") {
   TEST_CASE("observers see self-attention of both sides and cross-attention, each with its shape") {
     TransformerSettings settings = small("additive");
     settings.cross_attention.from_word("general");
-    Parameters parameters(3, DType::float64, wide());
-    auto const model = pair_model("transformer", parameters, settings, vocabulary);
-    CHECK(parameters.find("decoder.blocks.1.attention.score.vector") != nullptr);
-    CHECK(parameters.find("decoder.blocks.1.cross_attention.score.matrix") != nullptr);
-    CHECK(parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
-    CHECK(parameters.find("encoder.blocks.1.cross_attention.query.weight") == nullptr);
+    Made made(settings);
+    CHECK(made.parameters.find("decoder.blocks.1.attention.score.vector") != nullptr);
+    CHECK(made.parameters.find("decoder.blocks.1.cross_attention.score.matrix") != nullptr);
+    CHECK(made.parameters.find("encoder.blocks.1.norm3.weight") == nullptr);
+    CHECK(made.parameters.find("encoder.blocks.1.cross_attention.query.weight") == nullptr);
     std::vector<std::string> layers, streams;
     RecordedPass recorded({.weights = true});
     recorded.observer.stream = [&](std::string const& layer, Tensor const&) { streams.push_back(layer); };
-    model->logits(some_pairs(vocabulary), recorded.pass);
+    made.model.logits(some_pairs(vocabulary), recorded.pass);
     for (AttentionRecord const& record : recorded.records()) {
       layers.push_back(record.layer);
       bool const cross = record.layer.ends_with("cross_attention"), encodes = record.layer.starts_with("encoder");
@@ -150,11 +138,10 @@ TEST_SUITE("transformer") {
 
   TEST_CASE(
       "a choice of the encoder reaches all of the target; of the decoder, its place and those after it, of the last block its place") {
-    Parameters parameters(3, DType::float64, wide());
-    auto const model = pair_model("transformer", parameters, small("hard"), vocabulary);
+    Made made(small("hard"));
     using enum HardChoices::Reach;
-    CHECK(reaches(*model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
-    CHECK(model->estimator() != nullptr);
+    CHECK(reaches(made.model, some_pairs(vocabulary)) == std::vector{sequence, sequence, later, later, position, position});
+    CHECK(made.model.estimator() != nullptr);
   }
 
   TEST_CASE("cross_attention: attention's unless a score is given") {
@@ -183,7 +170,7 @@ TEST_SUITE("transformer") {
     CHECK(parameters.find("decoder.token_embedding.weight")->shape() == Shape{vocabulary, 8});
     CHECK(parameters.find("head.weight")->shape() == Shape{vocabulary, 8});
     CHECK(model->vocabulary() == vocabulary);
-    Batch const batch{{"inputs", some_tokens(2, 7, "inputs")}, {"source", some_tokens(2, 9, "source", 5)}};
+    Batch const batch{{"inputs", random_tokens({2, 7}, vocabulary, "inputs")}, {"source", random_tokens({2, 9}, 5, "source")}};
     CHECK(model->logits(batch, {}).shape() == Shape{2, 7, vocabulary});
     CHECK_NOTHROW(model->check(batch));
   }
@@ -201,42 +188,40 @@ TEST_SUITE("transformer") {
   }
 
   TEST_CASE("rows that it cannot read are refused by the key that they concern") {
-    Parameters parameters(3, DType::float64);
-    auto const model = pair_model("transformer", parameters, small(), vocabulary);
-    Batch batch{{"inputs", some_tokens(2, 7, "inputs")}};
-    CHECK_THROWS_WITH_AS(model->logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
-    batch.set("source", some_tokens(2, 13, "source"));
-    CHECK_THROWS_WITH_AS(model->check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
-    batch.set("source", some_tokens(2, 12, "source"));
-    batch.set("inputs", some_tokens(2, 13, "inputs"));
-    CHECK_THROWS_WITH_AS(model->check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
+    Made made(small());
+    Batch batch{{"inputs", random_tokens({2, 7}, vocabulary, "inputs")}};
+    CHECK_THROWS_WITH_AS(made.model.logits(batch, {}), "a batch has no 'source'; it has inputs", Error);
+    batch.set("source", random_tokens({2, 13}, vocabulary, "source"));
+    CHECK_THROWS_WITH_AS(made.model.check(batch), "model.context: a source has 13 tokens, but it is made for 12", Error);
+    batch.set("source", random_tokens({2, 12}, vocabulary, "source"));
+    batch.set("inputs", random_tokens({2, 13}, vocabulary, "inputs"));
+    CHECK_THROWS_WITH_AS(made.model.check(batch), "model.context: a target has 13 tokens, but it is made for 12", Error);
   }
 
   TEST_CASE("both sides have layers that differ; what is padding changes no bit of linear attention either") {
     auto settings = small("scaled", "none");
     for (std::string const type : {"gated_deltanet", "scaled"}) dynamic_cast<LayerSettings&>(settings.pattern.list.add()).from_word(type);
     REQUIRE(said(settings, [](auto&) {}) == "");
-    Parameters parameters(3, DType::float64, wide(0.3));
-    auto const model = pair_model("transformer", parameters, settings, vocabulary);
-    CHECK(results(*model, parameters, padded_pairs(vocabulary, false)) == results(*model, parameters, padded_pairs(vocabulary, true)));
-    auto const has = [&](std::string const& name) { return parameters.find(name) != nullptr; };
+    Made made(settings, 0.3);
+    CHECK(results(made.model, made.parameters, padded_pairs(vocabulary, false)) ==
+          results(made.model, made.parameters, padded_pairs(vocabulary, true)));
+    auto const has = [&](std::string const& name) { return made.parameters.find(name) != nullptr; };
     CHECK((has("encoder.blocks.0.attention.decay.rate") && has("decoder.blocks.0.attention.decay.rate")));
     CHECK_FALSE(has("decoder.blocks.1.attention.decay.rate"));
     CHECK(said(settings, [](auto& s) { s.attention.from_word("kda"); }).starts_with("cross_attention: "));
   }
 
   TEST_CASE("QK-clip scales the projections of all three attentions, and refuses a score of cross-attention by its key") {
-    Parameters parameters(3, DType::float64, wide());
     auto settings = sized<TransformerSettings>(1, 2, 8, 12);
-    auto const model = pair_model("transformer", parameters, settings, vocabulary);
-    auto const before = values_by_name(parameters);
-    QueryKeyClip clip(parameters, 1e-6);
+    Made made(settings);
+    auto const before = values_by_name(made.parameters);
+    QueryKeyClip clip(made.parameters, 1e-6);
     Pass pass;
     pass.watching.observer = clip.watch(nullptr);
-    model->run(some_pairs(vocabulary), pass);
+    made.model.run(some_pairs(vocabulary), pass);
     CHECK(clip.largest().size() == 3 * 2);
     clip.clip(clip.largest());
-    for (auto const& each : parameters.all()) {
+    for (auto const& each : made.parameters.all()) {
       std::string const& name = each.first;
       CAPTURE(name);
       CHECK((each.second.to_vector() == before.at(name)) == (!name.ends_with(".query.weight") && !name.ends_with(".key.weight")));
