@@ -163,18 +163,9 @@ TEST_SUITE("changed_function") {
   TEST_CASE("it is said in the terminal, in the summary and on the page; init.changed accepts, and must name a key") {
     Bench const bench(subjects.front());
     auto const run = [&](Words const& more) {
-      Words arguments{"run",
-                      (bench.folder / "base.yaml").string(),
-                      "name=next",
-                      "init.from=base",
-                      "model.heads=4",
-                      "model.activation=relu",
-                      "model.dropout=0.5",
-                      "--fresh",
-                      "--output",
-                      (bench.folder / "runs").string()};
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      return test::run_well(arguments);
+      Words const first{"run", bench.folder / "base.yaml", "--output", bench.folder / "runs", "--fresh", "name=next"};
+      return test::run_well(
+          test::joined(first, test::joined({"init.from=base", "model.heads=4", "model.activation=relu", "model.dropout=0.5"}, more)));
     };
     std::string const words =
         "the model is another function of these weights: model.heads is 4, was 2; model.activation is relu, was gelu; changed: "
@@ -204,11 +195,9 @@ TEST_SUITE("changed_function") {
          {std::pair<std::string, std::string>{"model.attention.align: [softmax, sparsemax]", "model.attention.align"},
           {"model.attention: [scaled, dot]", "model.attention.score"},
           {"model.heads: [2, 4]", "model.heads"}}) {
-      test::refuses({"plan", ablation(vary, ""), "--output", output}, 2, {key + " is ", "init.changed: [" + key + "]"});
-      for (std::string const command : {"check", "run"}) {
-        std::vector<std::string> arguments{command, ablation(vary, ""), "--output", output};
-        if (command == "run") arguments.push_back("--quiet");
-        test::refuses(arguments, 2, {key + " is ", "init.changed: [" + key + "]", "arm '"});
+      for (std::string const command : {"plan", "check", "run"}) {
+        test::refuses({command, ablation(vary, ""), "--output", output, "--quiet"}, 2,
+                      {key + " is ", "init.changed: [" + key + "]", command == "plan" ? "" : "arm '"});
       }
       test::run_well({"check", ablation(vary, ", changed: [" + key + "]"), "--output", output});
     }

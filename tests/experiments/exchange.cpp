@@ -8,6 +8,8 @@
 #include "experiments/train/experiment.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/evaluated.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 

@@ -5,6 +5,8 @@
 #include "nn/files/safetensors.hpp"
 #include "tests/difference.hpp"
 #include "tests/experiments/evaluated.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/json.hpp"
 #include "tests/refusal.hpp"
 
 // Folders of a GPT-2 as transformers leaves them: what is read, and what is refused by file and key. exchange has whole models.
