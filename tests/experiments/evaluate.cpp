@@ -61,13 +61,8 @@ TEST_SUITE("evaluate") {
       trained(folder, "copies", R"(
 data: {kind: parallel, train: train, validation: held, test: test, from: x, to: y, least_count: 1}
 model: {kind: transformer, layers: 2, heads: 4, width: 48, context: 12, norm: {place: pre}}
-train:
-  steps: 600
-  batch: 32
-  optimizer: {kind: adamw, lr: 1.5e-3}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}
+train: {steps: 600, batch: 32, optimizer: {kind: adamw, lr: 1.5e-3}, clip: 1.0, ema: 0.9,
+  evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}}
 )");
     }
 

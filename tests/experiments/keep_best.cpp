@@ -27,24 +27,12 @@ name: tiny
 seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
-train:
-  steps: 100
-  batch: 4
-  optimizer:
-    kind: adamw
-    lr: 2.0e-2
-    layer_decay: 0.8
-    groups:
-      - {match: "position_embedding.*", frozen: true}
-      - {match: "blocks.0.*", frozen: true, unfreeze: 25}
-      - {match: "*.mlp.*", lr: 1.0e-2, weight_decay: 0.2}
-  schedule: {kind: constant}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 5}
-  checkpoint: {every: 10}
-  keep: best
-  stop: {patience: 6, least: 0.5}
+train: {steps: 100, batch: 4, schedule: {kind: constant}, clip: 1.0, ema: 0.9, evaluate: {every: 5}, checkpoint: {every: 10},
+  keep: best, stop: {patience: 6, least: 0.5},
+  optimizer: {kind: adamw, lr: 2.0e-2, layer_decay: 0.8, groups: [
+    {match: "position_embedding.*", frozen: true},
+    {match: "blocks.0.*", frozen: true, unfreeze: 25},
+    {match: "*.mlp.*", lr: 1.0e-2, weight_decay: 0.2}]}}
 )";
 
 using Arguments = std::vector<std::string>;
