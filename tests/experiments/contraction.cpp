@@ -59,8 +59,7 @@ TEST_SUITE("contraction") {
         CHECK(line.number("theory") == Approx(published.at(line.number("sharpness"))).epsilon(0.05));
   }
 
-  TEST_CASE("settings that make no sense are refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"keys: [4.5]", "keys: 4.5 is not an integer"},
                                      {"keys: []", "keys: is empty"},
                                      {"width: [1]", "study.width"},
