@@ -2,6 +2,7 @@
 
 #include "experiments/ablation/claim.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "tests/experiments/comparison.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
@@ -13,15 +14,16 @@ TEST_SUITE("claims") {
 
   namespace {
 
-  AblationResult result_of(std::vector<std::pair<std::string, std::vector<double>>> const& arms, std::string const& key = "k") {
+  ArmResult arm_of(std::string const& name, KeyValues const& keys, std::vector<double> const& values) {
+    ArmResult arm;
+    arm.name = name, arm.keys = keys, arm.values = test::by_seed(values);
+    return arm;
+  }
+
+  /// Of arms that are named after the value of a key k.
+  AblationResult result_of(std::vector<std::pair<std::string, std::vector<double>>> const& arms) {
     AblationResult result;
-    for (auto const& [name, values] : arms) {
-      ArmResult arm;
-      arm.name = name;
-      arm.keys = {{key, name}};
-      for (std::size_t i = 0; i < values.size(); ++i) arm.values[static_cast<Index>(i + 1)] = values[i];
-      result.arms.push_back(arm);
-    }
+    for (auto const& [name, values] : arms) result.arms.push_back(arm_of(name, {{"k", name}}, values));
     result.seeds.assign(arms.front().second.size(), 0);
     return result;
   }
@@ -149,10 +151,8 @@ claim:
     CHECK(finding_of(c, result_of(arms)).verdict == ClaimVerdict::holds);
     c.kind = "spearman", c.at_most = -0.5, c.at_least.reset();
     CHECK(finding_of(c, result_of(arms)).value == Approx(-1));
-    CHECK(test::refusal([&] {
-            c.key = "other";
-            finding_of(c, result_of(arms));
-          }).find("has no number for the key other") != std::string::npos);
+    c.key = "other";
+    CHECK(test::refusal([&] { finding_of(c, result_of(arms)); }).find("has no number for the key other") != std::string::npos);
   }
 
   TEST_CASE("shuffled data do not hold: at most 5 of 100 by chance") {
@@ -239,11 +239,8 @@ claim:
   TEST_CASE("best_exponent: how the rate of the best arm goes with a width, within a seed, of the arms that `where` selects") {
     AblationResult result;
     auto const add = [&](std::string const& form, double width, double rate, std::vector<double> const& losses) {
-      ArmResult arm;
-      arm.name = fmt::format("{} {} {}", form, width, rate);
-      arm.keys = {{"form", form}, {"model.width", fmt::format("{}", width)}, {"train.optimizer.lr", fmt::format("{}", rate)}};
-      for (std::size_t i = 0; i < losses.size(); ++i) arm.values[static_cast<Index>(i)] = losses[i];
-      result.arms.push_back(arm);
+      KeyValues const keys{{"form", form}, {"model.width", fmt::format("{}", width)}, {"train.optimizer.lr", fmt::format("{}", rate)}};
+      result.arms.push_back(arm_of(fmt::format("{} {} {}", form, width, rate), keys, losses));
     };
     for (double const width : {64.0, 128.0, 256.0})
       for (double const rate : {0.25, 0.5, 1.0, 2.0}) {

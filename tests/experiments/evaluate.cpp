@@ -115,8 +115,7 @@ train: {steps: 600, batch: 32, optimizer: {kind: adamw, lr: 1.5e-3}, clip: 1.0, 
     auto const folder = options.run / "evaluation-test";
     auto const said = lines_of(folder / "decoded.txt"), wanted = lines_of(copies().folder / "test.y");
     REQUIRE(said.size() == wanted.size());
-    double right = 0;
-    for (std::size_t i = 0; i < said.size(); ++i) right += said[i] == wanted[i] ? 1 : 0;
+    double const right = std::inner_product(said.begin(), said.end(), wanted.begin(), 0.0, std::plus(), std::equal_to());
     auto const& metrics = found.at("metrics");
     CHECK(metrics.at("decoded.exact").get<double>() == doctest::Approx(right / 60));
     CHECK(right / 60 > 0.5);

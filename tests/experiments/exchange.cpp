@@ -192,12 +192,11 @@ train: {steps: 1, batch: 2}
     CHECK(fs::exists(folder / "empty" / "config.json"));
 
     auto const broken = folder / "broken";
-    CHECK_THROWS_WITH_AS(make_folder(broken,
-                                     [](fs::path const& part) {
-                                       test::put(part / "half", "half");
-                                       throw Error("disk full");
-                                     }),
-                         "disk full", Error);
+    auto const half = [](fs::path const& part) {
+      test::put(part / "half", "half");
+      throw Error("disk full");
+    };
+    CHECK_THROWS_WITH_AS(make_folder(broken, half), "disk full", Error);
     CHECK(folder.names() == Words{"a", "empty", "small", "small.yaml"});
   }
 
