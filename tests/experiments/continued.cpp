@@ -1,6 +1,5 @@
 // A run goes on from another one, under another schedule or with more steps (train.continue).
 
-#include "experiments/train/session.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/trace.hpp"

@@ -2,7 +2,6 @@
 
 #include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
-#include "tests/json.hpp"
 
 TEST_SUITE("depth") {
   using namespace heed;

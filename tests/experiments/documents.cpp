@@ -7,6 +7,7 @@
 #include "tests/experiments/evaluated.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/choice.hpp"
 
 // Texts of several documents or files, their tokens that are kept, and runs on them by every kind of tokenizer.
 
@@ -178,8 +179,7 @@ TEST_SUITE("documents") {
     std::string long_text;
     for (int i = 0; long_text.size() < (9 << 20); ++i) long_text += fmt::format("line {} of the text\n", i % 977);
     auto settings = settings_of("bpe", "line", 0);
-    for (auto const& field : settings.tokenizer.settings->fields())
-      if (field.name == "size") *std::get<std::optional<Index>*>(field.target) = 300;
+    settings.tokenizer = test::chosen(settings.tokenizer, "bpe", {{"size", Index{300}}});
     std::vector<double> rows[2];
     for (auto& each : rows) each = TextDataset({long_text, {0}}, "t", settings, {}).training(0, 4, 64)["inputs"].to_vector();
     CHECK(rows[0] == rows[1]);
