@@ -3,7 +3,7 @@
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 
-// `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
+// CSV, and `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -74,6 +74,12 @@ std::string compiled(std::string const& table) {
 }  // namespace
 
 TEST_SUITE("export_results") {
+  TEST_CASE("CSV with quotes, commas and line ends inside") {
+    using Lines = std::vector<std::vector<std::string>>;
+    CHECK(parse_csv("a,\"b,\"\"c\"\"\nd\",\r\n,e\n") == Lines{{"a", "b,\"c\"\nd", ""}, {"", "e"}});
+    CHECK(parse_csv("") == Lines{});
+  }
+
   TEST_CASE("a run as a CSV: a column per metric in order of appearance, a line per step, empty where a step has none") {
     test::Folder const folder;
     test::put(folder / "metrics.jsonl", R"({"step":0,"loss":0.1,"v":"NaN"}
