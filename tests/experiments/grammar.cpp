@@ -1,5 +1,7 @@
 #include "experiments/data/grammar.hpp"
 
+#include <fmt/ranges.h>
+
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
 #include "experiments/metric/statistics.hpp"
@@ -34,18 +36,6 @@ std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
   for (auto const& word : test::split_words(text))
     sentence.push_back(static_cast<std::int32_t>(std::ranges::lower_bound(g.words(), word) - g.words().begin()));
   return sentence;
-}
-
-void for_each_string(Grammar const& g, std::size_t length, std::function<void(std::vector<std::int32_t> const&)> const& f) {
-  std::vector<std::int32_t> string(length);
-  auto const last = static_cast<std::int32_t>(g.words().size()) - 1;
-  for (;;) {
-    f(string);
-    std::size_t i = 0;
-    while (i < length && string[i] == last) string[i++] = 0;
-    if (i == length) return;
-    ++string[i];
-  }
 }
 
 std::unique_ptr<Dataset> dataset(test::Keys const& keys = {}, std::uint64_t seed = 1, std::filesystem::path const& folder = {}) {
@@ -116,15 +106,21 @@ TEST_SUITE("grammar") {
   TEST_CASE("probabilities of all strings sum to the probability of their length") {
     auto const g = grammar(brackets);
     double total = 0, surprise = 0, length_sum = 0;
+    std::vector<std::vector<std::int32_t>> strings{{}};  // all of this length
     for (std::size_t length = 1; length <= 6; ++length) {
-      for_each_string(g, length, [&](auto const& string) {
+      for (auto const& shorter : std::exchange(strings, {}))
+        for (std::size_t word = 0; word < g.words().size(); ++word) {
+          strings.push_back(shorter);
+          strings.back().push_back(static_cast<std::int32_t>(word));
+        }
+      for (auto const& string : strings) {
         double const log_p = g.log_probability(string);
         CHECK((log_p == -std::numeric_limits<double>::infinity()) == (g.derivations(string) == 0));
-        if (std::isinf(log_p)) return;
+        if (std::isinf(log_p)) continue;
         total += std::exp(log_p);
         surprise -= std::exp(log_p) * log_p;
         length_sum += std::exp(log_p) * static_cast<double>(length);
-      });
+      }
       auto const up_to = g.up_to(static_cast<Index>(length));
       CHECK(up_to.probability == doctest::Approx(total).epsilon(1e-12));
       CHECK(up_to.expected_length == doctest::Approx(length_sum / total).epsilon(1e-12));
