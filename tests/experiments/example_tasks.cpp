@@ -37,12 +37,9 @@ TEST_SUITE("example_tasks") {
     return all;
   }
 
-  Grammar english() {
-    auto const file = shipped("english.yaml");
-    return Grammar::read(read_text(file), file.string());
-  }
-
-  double log_probability(Grammar const& grammar, std::string const& text) {
+  /// By the grammar of English.
+  double log_probability(std::string const& text) {
+    static auto const grammar = Grammar::read(read_text(shipped("english.yaml")), "english.yaml");
     std::vector<std::int32_t> numbers;
     for (auto const& word : split_words(text)) {
       auto const found = std::ranges::lower_bound(grammar.words(), word);
@@ -89,19 +86,17 @@ TEST_SUITE("example_tasks") {
   }
 
   TEST_CASE("agreement: what is acceptable is of the language, what is not is not, and they differ in one word alone") {
-    auto const grammar = english();
     for (auto const& each : examples_of("agreement", {{"training", Index{1}}, {"validation", Index{100}}}).held_out) {
       CAPTURE(each.first);
-      CHECK(std::isinf(log_probability(grammar, each.first)) == (each.label == "unacceptable"));
+      CHECK(std::isinf(log_probability(each.first)) == (each.label == "unacceptable"));
     }
   }
 
   TEST_CASE("continuation: one option alone goes on a sentence of the language") {
-    auto const grammar = english();
     for (auto const& each : examples_of("continuation", {{"training", Index{1}}, {"validation", Index{60}}}).held_out) {
       CHECK(each.options.size() == 4);
       for (std::size_t i = 0; i < each.options.size(); ++i)
-        CHECK(std::isinf(log_probability(grammar, each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
+        CHECK(std::isinf(log_probability(each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
     }
   }
 

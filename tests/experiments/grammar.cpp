@@ -106,7 +106,7 @@ TEST_SUITE("grammar") {
   TEST_CASE("probabilities of all strings sum to the probability of their length") {
     auto const g = grammar(brackets);
     double total = 0, surprise = 0, length_sum = 0;
-    std::vector<std::vector<std::int32_t>> strings{{}};  // all of this length
+    std::vector<std::vector<std::int32_t>> strings(1);  // all of a length, at first 0
     for (std::size_t length = 1; length <= 6; ++length) {
       for (auto const& shorter : std::exchange(strings, {}))
         for (std::size_t word = 0; word < g.words().size(); ++word) {
