@@ -23,23 +23,17 @@ TEST_SUITE("changed_function") {
     std::string kind, data, keys;
     Words rooms = {};
   };
+  std::string const copy = "{kind: copy, length: 2, vocabulary: 4, validation: 2}",
+                    reverse = "{kind: pairs, task: {kind: reverse, length: 2}, validation: 2}";
   std::vector<Subject> const subjects{
-      {"gpt", "{kind: copy, length: 2, vocabulary: 4, validation: 2}", "layers: 2, context: 6, width: 8, heads: 2"},
-      {"gpt", "{kind: copy, length: 2, vocabulary: 4, validation: 2}",
-       "layers: 1, context: 6, width: 8, heads: 2, position: fire, attention: {align: ssmax}"},
-      {"gpt", "{kind: copy, length: 2, vocabulary: 4, validation: 2}",
-       "layers: 1, context: 6, width: 8, heads: 2, position: rotary, attention: local-p"},
+      {"gpt", copy, "layers: 2, context: 6, width: 8, heads: 2"},
+      {"gpt", copy, "layers: 1, context: 6, width: 8, heads: 2, position: fire, attention: {align: ssmax}"},
+      {"gpt", copy, "layers: 1, context: 6, width: 8, heads: 2, position: rotary, attention: local-p"},
       {"bert", "{kind: copy, length: 2, vocabulary: 4, validation: 2, forced: false}", "layers: 1, context: 6, width: 8, heads: 2"},
-      {"transformer",
-       "{kind: pairs, task: {kind: reverse, length: 2}, validation: 2}",
-       "layers: 1, context: 6, width: 8, heads: 2",
-       {"translation"}},
+      {"transformer", reverse, "layers: 1, context: 6, width: 8, heads: 2", {"translation"}},
       {"single_attention", "{kind: recall, pairs: 2, keys: 3, values: 3, queries: 1, validation: 2}", "pairs: 2, keys: 3, width: 4"},
-      {"recurrent_lm", "{kind: copy, length: 2, vocabulary: 4, validation: 2}", "width: 4, context: 6", {"recurrent"}},
-      {"recurrent_seq2seq",
-       "{kind: pairs, task: {kind: reverse, length: 2}, validation: 2}",
-       "width: 4, embedding: 3, context: 6",
-       {"recurrent", "translation"}},
+      {"recurrent_lm", copy, "width: 4, context: 6", {"recurrent"}},
+      {"recurrent_seq2seq", reverse, "width: 4, embedding: 3, context: 6", {"recurrent", "translation"}},
       {"captioner",
        "{kind: glyphs, rows: 2, columns: 2, most: 2, validation: 2}",
        "convolutions: 2, channels: 8, width: 5, embedding: 3",
@@ -66,14 +60,12 @@ TEST_SUITE("changed_function") {
     for (auto const& field : settings.fields()) {
       std::string const key = section + "." + field.name;
       auto const set = [&](auto const& value) { out.push_back(fmt::format("{}={}", key, value)); };
-      auto const set_number = [&](double value) {
-        for (double const other : {value * 2, value / 2, value + 1, 0.5, 1.0, 2.0, 3.0, 12.0})
-          if (other != value && other >= field.min && other <= field.max) set(other);
-      };
-      auto const set_integer = [&](Index value) {
-        for (Index const other : {value * 2, value / 2, value + 1, Index{1}, Index{2}, Index{4}})
+      auto const set_others = [&]<class T>(T value, std::initializer_list<T> others) {
+        for (T const other : others)
           if (other != value && static_cast<double>(other) >= field.min && static_cast<double>(other) <= field.max) set(other);
       };
+      auto const set_number = [&](double x) { set_others(x, {x * 2, x / 2, x + 1, 0.5, 1.0, 2.0, 3.0, 12.0}); };
+      auto const set_integer = [&](Index n) { set_others(n, {n * 2, n / 2, n + 1, Index{1}, Index{2}, Index{4}}); };
       for (auto const& word : field.words)
         if (auto* const text = std::get_if<std::string*>(&field.target); text == nullptr || **text != word) set(word);
       if (auto* const truth = std::get_if<bool*>(&field.target)) set(**truth ? "false" : "true");
@@ -163,18 +155,9 @@ TEST_SUITE("changed_function") {
   TEST_CASE("it is said in the terminal, in the summary and on the page; init.changed accepts, and must name a key") {
     Bench const bench(subjects.front());
     auto const run = [&](Words const& more) {
-      Words arguments{"run",
-                      (bench.folder / "base.yaml").string(),
-                      "name=next",
-                      "init.from=base",
-                      "model.heads=4",
-                      "model.activation=relu",
-                      "model.dropout=0.5",
-                      "--fresh",
-                      "--output",
-                      (bench.folder / "runs").string()};
-      arguments.insert(arguments.end(), more.begin(), more.end());
-      return test::run_well(arguments);
+      Words const first{"run", bench.folder / "base.yaml", "--output", bench.folder / "runs", "--fresh", "name=next"};
+      return test::run_well(
+          test::joined(first, test::joined({"init.from=base", "model.heads=4", "model.activation=relu", "model.dropout=0.5"}, more)));
     };
     std::string const words =
         "the model is another function of these weights: model.heads is 4, was 2; model.activation is relu, was gelu; changed: "
@@ -204,11 +187,9 @@ TEST_SUITE("changed_function") {
          {std::pair<std::string, std::string>{"model.attention.align: [softmax, sparsemax]", "model.attention.align"},
           {"model.attention: [scaled, dot]", "model.attention.score"},
           {"model.heads: [2, 4]", "model.heads"}}) {
-      test::refuses({"plan", ablation(vary, ""), "--output", output}, 2, {key + " is ", "init.changed: [" + key + "]"});
-      for (std::string const command : {"check", "run"}) {
-        std::vector<std::string> arguments{command, ablation(vary, ""), "--output", output};
-        if (command == "run") arguments.push_back("--quiet");
-        test::refuses(arguments, 2, {key + " is ", "init.changed: [" + key + "]", "arm '"});
+      for (std::string const command : {"plan", "check", "run"}) {
+        test::refuses({command, ablation(vary, ""), "--output", output, "--quiet"}, 2,
+                      {key + " is ", "init.changed: [" + key + "]", command == "plan" ? "" : "arm '"});
       }
       test::run_well({"check", ablation(vary, ", changed: [" + key + "]"), "--output", output});
     }

@@ -70,25 +70,24 @@ TEST_SUITE("claim_tasks") {
 
   TEST_CASE("modular_addition: the whole table, split once by the seed; an epoch is every row once") {
     auto const data = task("modular_addition", {{"modulus", 5}, {"training", 0.4}, {"validation", 15}}, 3);
-    std::set<std::pair<Index, Index>> trained, held_out;
+    auto const terms = [](Batch const& batch) {
+      std::set<std::pair<Index, Index>> all;
+      for (auto const& row : rows_of(batch)) all.emplace(row.inputs[0], row.inputs[1]);
+      return all;
+    };
+    auto const trained = terms(data->training(0, 10, 3)), held_out = terms(data->validation(0, 15, 3));
+    CHECK(trained.size() == 10);
+    CHECK(held_out.size() == 15);
+    for (auto const& row : trained) CHECK(!held_out.contains(row));
     for (Index epoch = 0; epoch < 3; ++epoch) {
-      std::set<std::pair<Index, Index>> rows;
+      CHECK(terms(data->training(epoch, 10, 3)) == trained);
       for (auto const& [inputs, targets] : rows_of(data->training(epoch, 10, 3))) {
-        rows.emplace(inputs[0], inputs[1]);
         CHECK(targets[2] - 1 == (inputs[0] - 1 + inputs[1] - 1) % 5);
         CHECK(inputs[2] == 6);
       }
-      CHECK(rows.size() == 10);
-      if (epoch > 0) CHECK(rows == trained);
-      trained = rows;
     }
-    for (auto const& [inputs, targets] : rows_of(data->validation(0, 15, 3))) held_out.emplace(inputs[0], inputs[1]);
-    CHECK(held_out.size() == 15);
-    for (auto const& row : trained) CHECK(!held_out.contains(row));
     auto const other = task("modular_addition", {{"modulus", 5}, {"training", 0.4}}, 4);
-    std::set<std::pair<Index, Index>> others;
-    for (auto const& [inputs, targets] : rows_of(other->training(0, 10, 3))) others.emplace(inputs[0], inputs[1]);
-    CHECK(others != trained);
+    CHECK(terms(other->training(0, 10, 3)) != trained);
   }
 
   TEST_CASE("back_copy: behind a trigger the token before it; the exact loss is that of the frequencies elsewhere") {
@@ -117,11 +116,9 @@ TEST_SUITE("claim_tasks") {
 
   TEST_CASE("MAD's tasks: what is to be copied or recalled") {
     for (auto const& [inputs, targets] : rows_of(task("selective_copy", {{"length", 3}, {"vocabulary", 5}})->training(0, 60, 10))) {
-      Tokens expected, found;
-      for (std::size_t i = 0; i < 7; ++i)
-        if (inputs[i] != 0) expected.push_back(inputs[i]);
-      for (std::size_t i = 7; i < 10; ++i) found.push_back(targets[i]);
-      CHECK(found == expected);
+      Tokens expected(inputs.begin(), inputs.begin() + 7);
+      std::erase(expected, 0);
+      CHECK(Tokens(targets.begin() + 7, targets.end()) == expected);
       CHECK((inputs[7] == 6 && inputs[8] == 0 && inputs[9] == 0));
     }
     std::map<Index, Index> dictionary;  // the same for every seed, in training and held out

@@ -2,6 +2,7 @@
 
 #include "experiments/ablation/claim.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "tests/experiments/comparison.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
@@ -13,15 +14,16 @@ TEST_SUITE("claims") {
 
   namespace {
 
-  AblationResult result_of(std::vector<std::pair<std::string, std::vector<double>>> const& arms, std::string const& key = "k") {
+  ArmResult arm_of(std::string const& name, KeyValues const& keys, std::vector<double> const& values) {
+    ArmResult arm;
+    arm.name = name, arm.keys = keys, arm.values = test::by_seed(values);
+    return arm;
+  }
+
+  /// Of arms that are named after the value of a key k.
+  AblationResult result_of(std::vector<std::pair<std::string, std::vector<double>>> const& arms) {
     AblationResult result;
-    for (auto const& [name, values] : arms) {
-      ArmResult arm;
-      arm.name = name;
-      arm.keys = {{key, name}};
-      for (std::size_t i = 0; i < values.size(); ++i) arm.values[static_cast<Index>(i + 1)] = values[i];
-      result.arms.push_back(arm);
-    }
+    for (auto const& [name, values] : arms) result.arms.push_back(arm_of(name, {{"k", name}}, values));
     result.seeds.assign(arms.front().second.size(), 0);
     return result;
   }
@@ -45,15 +47,28 @@ claim:
   says: width does nothing in two steps
   source: nobody, 2026
   published: {value: 0, seeds: 1, selection: best of 3}
-  criteria: [{kind: equivalence, arm: "16", from: "8", margin: MARGIN}]
+  criteria: [{kind: equivalence, arm: "16", from: "8", margin: 10}]
   deviations: [all of it]
 )";
 
-  std::string with_margin(std::string const& margin) {
-    auto text = small;
-    text.replace(text.find("MARGIN"), 6, margin);
-    return text;
+  std::string replaced(std::string text, std::string const& from, std::string const& to) {
+    auto const at = text.find(from);
+    REQUIRE(at != text.npos);
+    return text.replace(at, from.size(), to);
   }
+
+  /// A folder of claims, and what the program says of it.
+  struct Claims : test::InFolder {
+    Claims() { std::filesystem::create_directories(claims); }
+    void put(std::string const& name, std::string const& text) const { test::put(claims / name, text); }
+    std::string run(std::string const& name, std::vector<std::string> const& more = {}) const {
+      return test::run_well(test::joined({"run", claims / name, "--output", output}, more)).output;
+    }
+    std::string listed(std::vector<std::string> const& more = {}) const {
+      return test::run_well(test::joined({"claims", "--claims", claims, "--output", output}, more)).output;
+    }
+    std::filesystem::path claims = folder / "claims", output = folder / "runs";
+  };
 
   }  // namespace
 
@@ -136,10 +151,8 @@ claim:
     CHECK(finding_of(c, result_of(arms)).verdict == ClaimVerdict::holds);
     c.kind = "spearman", c.at_most = -0.5, c.at_least.reset();
     CHECK(finding_of(c, result_of(arms)).value == Approx(-1));
-    CHECK(test::refusal([&] {
-            c.key = "other";
-            finding_of(c, result_of(arms));
-          }).find("has no number for the key other") != std::string::npos);
+    c.key = "other";
+    CHECK(test::refusal([&] { finding_of(c, result_of(arms)); }).find("has no number for the key other") != std::string::npos);
   }
 
   TEST_CASE("shuffled data do not hold: at most 5 of 100 by chance") {
@@ -174,29 +187,24 @@ claim:
     CHECK(finding_of(claim, result).verdict == ClaimVerdict::fails);
   }
 
-  TEST_CASE_FIXTURE(test::InFolder, "criteria are registered before the first trial; a change is an amendment that is shown") {
-    std::filesystem::create_directories(folder / "claims");
-    test::put(folder / "claims/c.yaml", with_margin("10"));
-    std::string const output = (folder / "runs").string(), claims = (folder / "claims").string();
-    auto const file = (folder / "claims/c.yaml").string();
-    test::check_holds(test::run_well({"claims", "--claims", claims, "--output", output}).output, {"not run"});
-    test::check_holds(
-        test::run_well({"run", file, "--output", output}).output,
-        {"claim: width does nothing in two steps (nobody, 2026): holds", "within ± 10", "registered 20", "before any trial had ended"});
-    auto const registrations = [&] { return test::json_of(folder / "runs/c/claim.json")["registrations"]; };
+  TEST_CASE_FIXTURE(Claims, "criteria are registered before the first trial; a change is an amendment that is shown") {
+    put("c.yaml", small);
+    test::check_holds(listed(), {"not run"});
+    test::check_holds(run("c.yaml"), {"claim: width does nothing in two steps (nobody, 2026): holds", "within ± 10", "registered 20",
+                                      "before any trial had ended"});
+    auto const registrations = [&] { return test::json_of(output / "c/claim.json")["registrations"]; };
     CHECK(registrations().size() == 1);
     CHECK(registrations()[0]["trials"] == 6);
-    test::run_well({"run", file, "--output", output, "--quiet"});
+    run("c.yaml", {"--quiet"});
     CHECK(registrations().size() == 1);
-    test::put(folder / "claims/c.yaml", with_margin("1.0e-9"));
-    test::run_well({"run", file, "--output", output, "--quiet"});
+    put("c.yaml", replaced(small, "margin: 10", "margin: 1.0e-9"));
+    run("c.yaml", {"--quiet"});
     REQUIRE(registrations().size() == 2);
     CHECK(registrations()[1]["finished"] == 6);
-    auto const listed = test::run_well({"claims", "--claims", claims, "--output", output, "--write"}).output;
-    test::check_holds(listed, {"unclear", "0 (n = 1), best of 3"});
-    test::check_holds(test::get(folder / "runs/claims/report.html"), {"amended", "when 6 trials had ended", "all of it"});
-    test::check_holds(test::get(folder / "claims/README.md"), {"Verdict: **unclear**", "deviation: all of it", "claims.svg"});
-    CHECK(std::filesystem::exists(folder / "claims/claims.svg"));
+    test::check_holds(listed({"--write"}), {"unclear", "0 (n = 1), best of 3"});
+    test::check_holds(test::get(output / "claims/report.html"), {"amended", "when 6 trials had ended", "all of it"});
+    test::check_holds(test::get(claims / "README.md"), {"Verdict: **unclear**", "deviation: all of it", "claims.svg"});
+    CHECK(std::filesystem::exists(claims / "claims.svg"));
   }
 
   TEST_CASE("criteria of a study: its rows, their standard errors, and a formula") {
@@ -231,11 +239,8 @@ claim:
   TEST_CASE("best_exponent: how the rate of the best arm goes with a width, within a seed, of the arms that `where` selects") {
     AblationResult result;
     auto const add = [&](std::string const& form, double width, double rate, std::vector<double> const& losses) {
-      ArmResult arm;
-      arm.name = fmt::format("{} {} {}", form, width, rate);
-      arm.keys = {{"form", form}, {"model.width", fmt::format("{}", width)}, {"train.optimizer.lr", fmt::format("{}", rate)}};
-      for (std::size_t i = 0; i < losses.size(); ++i) arm.values[static_cast<Index>(i)] = losses[i];
-      result.arms.push_back(arm);
+      KeyValues const keys{{"form", form}, {"model.width", fmt::format("{}", width)}, {"train.optimizer.lr", fmt::format("{}", rate)}};
+      result.arms.push_back(arm_of(fmt::format("{} {} {}", form, width, rate), keys, losses));
     };
     for (double const width : {64.0, 128.0, 256.0})
       for (double const rate : {0.25, 0.5, 1.0, 2.0}) {
@@ -257,56 +262,39 @@ claim:
     CHECK(test::refusal([&] { finding_of(c, result); }).find("no arm has form=none") != std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(test::InFolder, "a study with a claim is registered, judged and listed" * test::needs("studies")) {
-    std::filesystem::create_directories(folder / "claims");
+  TEST_CASE_FIXTURE(Claims, "a study with a claim is registered, judged and listed" * test::needs("studies")) {
     std::string const text = R"(
 name: length
 study: {kind: softmax_length, keys: [16], sigma: [1, 2], correlation: [], width: [], variants: [], scores: 10000}
 claim:
   says: the entropy is known
   source: nobody, 2026
-  criteria: [{kind: formula, where: [quantity=entropy], within: WITHIN}]
+  criteria: [{kind: formula, where: [quantity=entropy], within: 6}]
   cost: 5s
 )";
-    auto const with = [&](std::string const& within) {
-      auto changed = text;
-      changed.replace(changed.find("WITHIN"), 6, within);
-      test::put(folder / "claims/length.yaml", changed);
-    };
-    std::string const output = (folder / "runs").string(), claims = (folder / "claims").string();
-    with("6");
-    test::check_holds(test::run_well({"claims", "--run", "--within", "1m", "--claims", claims, "--output", output}).output,
-                      {"length: 0:05", "within 6 standard errors", "holds"});
-    test::check_holds(test::get(folder / "runs/length/summary.md"), {"the entropy is known (nobody, 2026): holds", "before any trial"});
-    with("1.0e-9");
-    test::run_well({"run", (folder / "claims/length.yaml").string(), "--output", output, "--quiet"});
-    test::check_holds(test::run_well({"claims", "--claims", claims, "--output", output, "--write"}).output, {"fails"});
-    test::check_holds(test::get(folder / "claims/README.md"), {"Here: 1 fails", "amended", "when 2 trials had ended", "(expected: 5s)"});
-    with("6}, {kind: value, arm: a, at_least: 0");
-    test::refuses({"check", (folder / "claims/length.yaml").string()}, 2, {"length.yaml:7:", "where: is needed in a study"});
+    put("length.yaml", text);
+    test::check_holds(listed({"--run", "--within", "1m"}), {"length: 0:05", "within 6 standard errors", "holds"});
+    test::check_holds(test::get(output / "length/summary.md"), {"the entropy is known (nobody, 2026): holds", "before any trial"});
+    put("length.yaml", replaced(text, "within: 6", "within: 1.0e-9"));
+    run("length.yaml", {"--quiet"});
+    test::check_holds(listed({"--write"}), {"fails"});
+    test::check_holds(test::get(claims / "README.md"), {"Here: 1 fails", "amended", "when 2 trials had ended", "(expected: 5s)"});
+    put("length.yaml", replaced(text, "within: 6}", "within: 6}, {kind: value, arm: a, at_least: 0}"));
+    test::refuses({"check", claims / "length.yaml"}, 2, {"length.yaml:7:", "where: is needed in a study"});
   }
 
-  TEST_CASE_FIXTURE(test::InFolder, "--run trains what fits into the time, by the plan") {
-    std::filesystem::create_directories(folder / "claims");
-    test::put(folder / "claims/short.yaml", with_margin("10"));
-    auto text = with_margin("10");
-    text.replace(text.find("ablation: c"), 11, "ablation: d");
-    text.replace(text.find("steps: 2,"), 9, "steps: 5000000,");
-    test::put(folder / "claims/long.yaml", text);
-    auto const outcome = test::run_well(
-        {"claims", "--run", "--within", "1m", "--claims", (folder / "claims").string(), "--output", (folder / "runs").string()});
-    test::check_holds(outcome.output, {"long: ", ", left out", "holds"});
-    CHECK(!std::filesystem::exists(folder / "runs/d"));
+  TEST_CASE_FIXTURE(Claims, "--run trains what fits into the time, by the plan") {
+    put("short.yaml", small);
+    put("long.yaml", replaced(replaced(small, "ablation: c", "ablation: d"), "steps: 2,", "steps: 5000000,"));
+    test::check_holds(listed({"--run", "--within", "1m"}), {"long: ", ", left out", "holds"});
+    CHECK(!std::filesystem::exists(output / "d"));
   }
 
-  TEST_CASE_FIXTURE(test::InFolder, "wrong claims are refused by place") {
+  TEST_CASE_FIXTURE(Claims, "wrong claims are refused by place") {
     auto const refused = [&](std::string const& from, std::string const& to, std::string const& word) {
       CAPTURE(to);
-      auto text = with_margin("10");
-      REQUIRE(text.find(from) != text.npos);
-      text.replace(text.find(from), from.size(), to);
-      test::put(folder / "c.yaml", text);
-      test::refuses({"check", (folder / "c.yaml").string()}, 2, {"c.yaml:", word});
+      test::put(folder / "c.yaml", replaced(small, from, to));
+      test::refuses({"check", folder / "c.yaml"}, 2, {"c.yaml:", word});
     };
     refused("kind: equivalence", "kind: eqivalence", "did you mean 'equivalence'");
     refused("margin: 10", "at_least: 10", "margin: is needed by equivalence");
@@ -326,14 +314,12 @@ claim:
     refused("seeds: 1, selection", "seeds: 0, selection", "seeds");
     refused("margin: 10}", "margin: 10, reaches: 1}", "reaches: is not used");
     refused("margin: 10}", "margin: 10, below: true}", "below: is not used");
-    std::filesystem::create_directories(folder / "claims");
-    test::put(folder / "claims/plain.yaml", small.substr(0, small.find("claim:")));
-    test::refuses({"claims", "--claims", (folder / "claims").string()}, 2, {"plain.yaml", "has no claim"});
-    test::put(folder / "claims/plain.yaml", "suite: s\ntasks: {a: b.yaml}\n");
-    if (test::has_room("suites"))
-      test::refuses({"claims", "--claims", (folder / "claims").string()}, 2, {"plain.yaml", "is a suite, which has no claim"});
-    test::refuses({"claims", "nothing", "--claims", (folder / "claims").string()}, 2, {"nothing", "no such claim"});
-    test::refuses({"claims", "--claims", (folder / "none").string()}, 2, {"none", "holds no claims"});
+    put("plain.yaml", small.substr(0, small.find("claim:")));
+    test::refuses({"claims", "--claims", claims}, 2, {"plain.yaml", "has no claim"});
+    put("plain.yaml", "suite: s\ntasks: {a: b.yaml}\n");
+    if (test::has_room("suites")) test::refuses({"claims", "--claims", claims}, 2, {"plain.yaml", "is a suite, which has no claim"});
+    test::refuses({"claims", "nothing", "--claims", claims}, 2, {"nothing", "no such claim"});
+    test::refuses({"claims", "--claims", folder / "none"}, 2, {"none", "holds no claims"});
     test::refuses({"claims", "--within", "1m"}, 2, {"--within", "--run"});
     test::refuses({"claims", "--run", "--within", "soon"}, 2, {"--within", "soon"});
   }

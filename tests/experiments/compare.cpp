@@ -55,16 +55,15 @@ TEST_SUITE("compare") {
     CHECK(of_run["required"] == Json::array({"data"}));
     CHECK(of_run["anyOf"] == Json::array({{{"required", {"model"}}}, {{"required", {"init"}}}}));  // weights bring their model
     CHECK(of_run["additionalProperties"] == false);
-    bool found = false;
-    for (auto const& kind : run["model"]["anyOf"]) {
-      if (!kind.contains("properties") || kind["properties"]["kind"]["const"] != "gpt") continue;
-      found = true;
-      auto const& attention = kind["properties"]["attention"]["anyOf"];
-      CHECK(attention[0]["properties"]["score"]["enum"].size() >= 7);
-      CHECK(attention[0]["properties"]["window"]["exclusiveMinimum"] == 0);
-      CHECK(attention[1]["enum"].dump().find("local-p") != std::string::npos);
-    }
-    CHECK(found);
+    auto const& kinds = run["model"]["anyOf"];
+    auto const gpt = std::find_if(kinds.begin(), kinds.end(), [](Json const& kind) {
+      return kind.contains("properties") && kind["properties"]["kind"]["const"] == "gpt";
+    });
+    REQUIRE(gpt != kinds.end());
+    auto const& attention = (*gpt)["properties"]["attention"]["anyOf"];
+    CHECK(attention[0]["properties"]["score"]["enum"].size() >= 7);
+    CHECK(attention[0]["properties"]["window"]["exclusiveMinimum"] == 0);
+    CHECK(attention[1]["enum"].dump().find("local-p") != std::string::npos);
     if (studies) CHECK(not_ablation["then"]["properties"].contains("study"));
     if (suites) {
       CHECK(whole["else"]["if"]["required"] == Json::array({"suite"}));

@@ -1,3 +1,4 @@
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,11 +34,7 @@ void check_complaints(std::vector<test::Wrong> const& rows) {
   for (auto const& row : rows) CHECK(complaint(row.text) == "c.yaml:" + row.message);
 }
 
-std::string repeated(std::string const& text, std::size_t n) {
-  std::string result;
-  for (std::size_t i = 0; i < n; ++i) result += text;
-  return result;
-}
+std::string repeated(std::string const& text, std::size_t n) { return fmt::format("{}", fmt::join(std::vector(n, text), "")); }
 
 std::string const gpt_keys = " (allowed: kind, layers, heads, width, position, attention, dropout, bias, key_width)";
 std::string const top = " (allowed: name, seed, note, data, model, train, probes)";
@@ -227,13 +224,10 @@ TEST_SUITE("config_errors") {
 
   TEST_CASE("documents made to exhaust the reader are refused at once") {
     std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
-    for (int i = 1; i < 30; ++i) {
-      std::string const before = "*a" + std::to_string(i - 1), name = "a" + std::to_string(i);
-      bomb += name + ": &" + name + " [" + repeated(before + ", ", 9) + before + "]\n";
-    }
+    for (int i = 1; i < 30; ++i) bomb += fmt::format("a{0}: &a{0} [{1}*a{2}]\n", i, repeated(fmt::format("*a{}, ", i - 1), 9), i - 1);
     CHECK(complaint(bomb).find("more than a million values") != std::string::npos);
     std::string chain = "a0: &a0 x\n";
-    for (int i = 1; i < 300; ++i) chain += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
+    for (int i = 1; i < 300; ++i) chain += fmt::format("a{0}: &a{0} [*a{1}]\n", i, i - 1);
     for (auto const& deep : {repeated("[", 100'000), repeated("{a: ", 100'000), repeated("- ", 100'000),
                              "a: " + repeated("[", 65) + repeated("]", 65), chain}) {
       CHECK(complaint(deep).ends_with("nested deeper than 64 levels"));

@@ -3,9 +3,11 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/folder/csv.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/train/train.hpp"
+#include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/refusal.hpp"
@@ -83,16 +85,14 @@ TEST_SUITE("contexts") {
     Tensor const logits = Tensor::of({0., 0., 0., 1., 2., 0., 5., 5., 0., 3., 9., 9.}, {6, 2}, DType::float64);
     auto const of = [](double right, double wrong) { return std::log(1 + std::exp(wrong - right)); };
     std::vector<double> const first{of(0, 0), of(0, 2), of(3, 0)};
-    double const mean = (first[0] + first[1] + first[2]) / 3;
-    double squares = 0;
-    for (double const loss : first) squares += (loss - mean) * (loss - mean);
+    auto const expected = describe(first);
     for (Index const at_once : {6, 4, 1}) {
       LossByPosition by_position;
       for (Index at = 0; at < 6; at += at_once) by_position.observe(batch, at, slice(logits, 0, at, std::min<Index>(6, at + at_once)));
       REQUIRE(by_position.positions().size() == 2);
       CHECK(by_position.positions()[0].count == 3);
-      CHECK(by_position.positions()[0].mean == Approx(mean).epsilon(1e-14));
-      CHECK(by_position.positions()[0].standard_error() == Approx(std::sqrt(squares / 2 / 3)).epsilon(1e-13));
+      CHECK(by_position.positions()[0].mean == Approx(expected.mean).epsilon(1e-14));
+      CHECK(by_position.positions()[0].standard_error() == Approx(expected.deviation / std::sqrt(3)).epsilon(1e-13));
       CHECK(by_position.positions()[1].count == 1);
       CHECK(by_position.positions()[1].mean == Approx(of(1, 0)).epsilon(1e-14));
       CHECK(std::isnan(by_position.positions()[1].standard_error()));
@@ -167,11 +167,7 @@ TEST_SUITE("contexts") {
 
     Texts const cut;
     cut.load(config);
-    {
-      test::Program const program(cut.command());
-      program.wait_until([&] { return fs::exists(cut.run / "checkpoint.safetensors"); });
-      program.send(SIGKILL);
-    }
+    test::end_at(cut.run / "checkpoint.safetensors", cut.command());
     test::run_well(cut.command());
     CHECK(test::get(cut.run / "loss_by_position.csv") == test::get(run / "loss_by_position.csv"));
 

@@ -1,8 +1,8 @@
 // A run goes on from another one, under another schedule or with more steps (train.continue).
 
-#include "experiments/train/session.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "tests/experiments/said.hpp"
+#include "tests/experiments/trace.hpp"
 #include "tests/json.hpp"
 
 TEST_SUITE("continued") {
@@ -19,18 +19,11 @@ name: a
 dtype: float64
 data: {kind: copy, length: 2, vocabulary: 4, validation: 8}
 model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 6, dropout: 0.1}
-train:
-  steps: 12
-  batch: 4
-  accumulate: 2
-  optimizer: {kind: adamw, lr: 1.0e-2}
-  ema: 0.9
-  evaluate: {every: 4}
-  checkpoint: {every: 5}
+train: {steps: 12, batch: 4, accumulate: 2, optimizer: {kind: adamw, lr: 1.0e-2}, ema: 0.9, evaluate: {every: 4}, checkpoint: {every: 5}}
 )");
     }
     Words command(std::string const& name, Words const& more) const {
-      return test::joined({"run", (folder / "a.yaml").string(), "--output", (folder / "runs").string(), "--quiet", "name=" + name}, more);
+      return test::joined({"run", folder / "a.yaml", "--output", folder / "runs", "--quiet", "name=" + name}, more);
     }
     fs::path run(std::string const& name, Words const& more = {}) const {
       test::run_well(command(name, more));
@@ -39,16 +32,8 @@ train:
     test::Folder folder;
   };
 
-  /// Rows without what may differ between equal runs.
-  std::vector<test::Json> rows(fs::path const& run) {
-    auto all = test::json_rows(run / "metrics.jsonl");
-    for (auto& row : all)
-      for (char const* const key : {"time.seconds", "time.tokens_per_second", "memory.peak"}) row.erase(key);
-    return all;
-  }
-
   void check_same(fs::path const& found, fs::path const& expected) {
-    CHECK(rows(found) == rows(expected));
+    CHECK(test::rows_of(found) == test::rows_of(expected));
     auto const a = load_checkpoint(found), b = load_checkpoint(expected);
     CHECK(a.step == b.step);
     for (auto const& [left, right] : {std::pair(&a.parameters, &b.parameters), {&a.state, &b.state}}) {

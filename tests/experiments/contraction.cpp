@@ -26,10 +26,9 @@ TEST_SUITE("contraction") {
 
   CsvRows results_of(std::string const& keys) {
     test::Folder const folder;
-    test::put(folder / "c.yaml", "name: c\nseed: 7\nstudy: {kind: contraction, " + keys + "}\n");
-    test::run_well({"run", (folder / "c.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    test::check_holds(test::get(folder / "c/report.html"), {"after one layer", "goes as (log n)^"});
-    return parse_csv(test::get(folder / "c/results.csv"));
+    auto const study = test::trained(folder, "c", "seed: 7\nstudy: {kind: contraction, " + keys + "}\n");
+    test::check_holds(test::get(study / "report.html"), {"after one layer", "goes as (log n)^"});
+    return parse_csv(test::get(study / "results.csv"));
   }
 
   }  // namespace
@@ -60,8 +59,7 @@ TEST_SUITE("contraction") {
         CHECK(line.number("theory") == Approx(published.at(line.number("sharpness"))).epsilon(0.05));
   }
 
-  TEST_CASE("settings that make no sense are refused") {
-    test::Folder const folder;
+  TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {
     for (auto const& [keys, word] : {std::pair<std::string, std::string>{"keys: [4.5]", "keys: 4.5 is not an integer"},
                                      {"keys: []", "keys: is empty"},
                                      {"width: [1]", "study.width"},

@@ -2,17 +2,14 @@
 
 #include "experiments/folder/csv.hpp"
 #include "tests/experiments/said.hpp"
-#include "tests/json.hpp"
 
 TEST_SUITE("depth") {
   using namespace heed;
-  namespace fs = std::filesystem;
 
   TEST_CASE_FIXTURE(test::InFolder, "without skips the tokens become one with a cubic rate; 1/√L keeps the gradients of the queries") {
-    test::put(folder / "d.yaml",
-              "name: d\nseed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8, steps: [0, 2]}\n");
-    test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    auto const csv = parse_csv(test::get(folder / "d/results.csv"));
+    auto const study =
+        test::trained(folder, "d", "seed: 7\nstudy: {kind: depth, depth: [2, 4, 12], width: 16, tokens: 12, draws: 8, steps: [0, 2]}\n");
+    auto const csv = parse_csv(test::get(study / "results.csv"));
     std::map<std::string, std::map<Index, double>> residuals, squares;
     for (auto const& line : csv_lines(csv, "results.csv")) {
       auto const key = line["skips"] + " " + line["norm"];
@@ -34,20 +31,18 @@ TEST_SUITE("depth") {
       CHECK(std::sqrt(of.at(12) / of.at(2)) == doctest::Approx(1).epsilon(0.25));
       CHECK(residuals["rsqrt_depth " + norm].at(12) > 0.8);
     }
-    test::check_holds(test::get(folder / "d/report.html"), {"not their mean", "doubly exponential", "after 2 updates"});
+    test::check_holds(test::get(study / "report.html"), {"not their mean", "doubly exponential", "after 2 updates"});
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "gradients of queries, keys and values: at initialisation whatever the steps; updates change them") {
     auto const results = [&](std::string const& steps) {
-      test::put(
-          folder / "d.yaml",
-          "name: d\nstudy: {kind: depth, depth: [3], skips: [one], norm: [pre], width: 8, tokens: 5, draws: 4, steps: " + steps + "}\n");
-      test::run_well({"run", (folder / "d.yaml").string(), "--output", folder.path().string(), "--quiet"});
+      auto const study = test::trained(
+          folder, "d",
+          "study: {kind: depth, depth: [3], skips: [one], norm: [pre], width: 8, tokens: 5, draws: 4, steps: " + steps + "}\n");
       std::map<std::string, double> means;  // by step, layer and quantity
-      auto const csv = parse_csv(test::get(folder / "d/results.csv"));
+      auto const csv = parse_csv(test::get(study / "results.csv"));
       for (auto const& line : csv_lines(csv, "results.csv"))
         means[line["step"] + " " + line["layer"] + " " + line["quantity"]] = line.number("mean");
-      fs::remove_all(folder / "d");
       return means;
     };
     auto const first = results("[0]"), both = results("[0, 3]"), last = results("[3]");

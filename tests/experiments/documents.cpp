@@ -4,8 +4,10 @@
 #include "experiments/data/files.hpp"
 #include "experiments/data/text.hpp"
 #include "tests/environment.hpp"
+#include "tests/experiments/evaluated.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/choice.hpp"
 
 // Texts of several documents or files, their tokens that are kept, and runs on them by every kind of tokenizer.
 
@@ -43,9 +45,12 @@ struct Run {
                           name.front(), data));
   }
   test::Outcome heed(std::vector<std::string> const& arguments) const {
-    return test::run_heed(test::joined(arguments, {"--output", (folder / "runs").string(), "--threads", "1"}));
+    return test::run_heed(test::joined(arguments, {"--output", runs, "--threads", "1"}));
   }
+  /// The results of `heed evaluate` on a text.
+  test::Json evaluated(std::string const& text) const { return test::evaluated(folder, runs / "a", {"--text", text, "--threads", "1"}); }
   test::Folder folder;
+  std::filesystem::path runs = folder / "runs";
 };
 
 }  // namespace
@@ -174,8 +179,7 @@ TEST_SUITE("documents") {
     std::string long_text;
     for (int i = 0; long_text.size() < (9 << 20); ++i) long_text += fmt::format("line {} of the text\n", i % 977);
     auto settings = settings_of("bpe", "line", 0);
-    for (auto const& field : settings.tokenizer.settings->fields())
-      if (field.name == "size") *std::get<std::optional<Index>*>(field.target) = 300;
+    settings.tokenizer = test::chosen(settings.tokenizer, "bpe", {{"size", Index{300}}});
     std::vector<double> rows[2];
     for (auto& each : rows) each = TextDataset({long_text, {0}}, "t", settings, {}).training(0, 4, 64)["inputs"].to_vector();
     CHECK(rows[0] == rows[1]);
@@ -188,19 +192,19 @@ TEST_SUITE("documents") {
     for (int i = 0; i < 9; ++i)
       test::put(run.folder / fmt::format("texts/{}.txt", i), fmt::format("the {} dogs and the cats\nsee {} dogs\n", i, i * i));
     auto const trained = run.heed({"tokenize", (run.folder / "texts").string(), "--train", "270"});
-    CHECK(trained.output.starts_with((run.folder / "runs").string() + ": 270 tokens\n"));
-    std::filesystem::rename(run.folder / "runs", run.folder / "made");
+    CHECK(trained.output.starts_with(run.runs.string() + ": 270 tokens\n"));
+    std::filesystem::rename(run.runs, run.folder / "made");
     auto const ids = (run.folder / "ids").string();
     auto const told = run.heed({"tokenize", (run.folder / "texts").string(), "--vocabulary", (run.folder / "made").string(), "--ids", ids});
     CHECK(told.code == 0);
     test::check_holds(told.output, {"tokens "});
     CHECK(test::get(ids).size() % 4 == 0);
 
-    auto const config = (run.folder / "a.yaml").string(), folder = (run.folder / "runs/a").string();
+    auto const config = (run.folder / "a.yaml").string(), folder = (run.runs / "a").string();
     test::check_ends(run.heed({"run", config}), 0);
-    auto const row = test::json_rows(run.folder / "runs/a/metrics.jsonl").back();
+    auto const row = test::json_rows(run.runs / "a/metrics.jsonl").back();
     double const loss = row["validation.loss"];
-    auto const summary = test::summary_of(run.folder / "runs/a");
+    auto const summary = test::summary_of(run.runs / "a");
     CHECK(summary["read"].contains("tokenizer.merges"));
     double const tokens = summary["data"]["tokens"]["validation"], bytes = 3 * 36;  // the last three files
     CHECK(summary["data"]["vocabulary"] == 270);
@@ -209,9 +213,8 @@ TEST_SUITE("documents") {
     CHECK(row["validation.perplexity_per_byte"].get<double>() == doctest::Approx(std::exp(a_byte)));
     CHECK(row["validation.perplexity_per_word"].get<double>() == doctest::Approx(std::exp(loss * tokens / (3 * (9 + 2)))));
 
-    auto const one = (run.folder / "texts/1.txt").string(), saved = (run.folder / "one.json").string();  // 9 words and 2 line ends
-    test::check_ends(run.heed({"evaluate", folder, "--text", one, "--save", saved}), 0);
-    CHECK(nlohmann::json::parse(test::get(saved))["text"]["words"] == 11);
+    auto const one = (run.folder / "texts/1.txt").string();  // 9 words and 2 line ends
+    CHECK(run.evaluated(one)["text"]["words"] == 11);
     auto const counted = run.heed({"tokenize", one, "--vocabulary", (run.folder / "made").string()}).output;
     CHECK(std::regex_search(counted, std::regex(" words +11\n")));
 
@@ -221,7 +224,7 @@ TEST_SUITE("documents") {
     test::check_ends(run.heed({"evaluate", folder}), 0);
     run.write("b.yaml", "{kind: text, path: texts, tokenizer: {kind: run, from: runs/a}}");
     CHECK(run.heed({"run", (run.folder / "b.yaml").string()}).code == 0);
-    CHECK(test::summary_of(run.folder / "runs/b")["data"]["vocabulary"] == 270);
+    CHECK(test::summary_of(run.runs / "b")["data"]["vocabulary"] == 270);
     run.write("c.yaml", "{kind: text, path: texts, tokenizer: {kind: run, from: texts}}");
     test::refuses({"run", (run.folder / "c.yaml").string()}, 3, {"texts/checkpoint.safetensors: cannot be read: No such file"});
     test::put(run.folder / "d.yaml",
@@ -244,18 +247,14 @@ TEST_SUITE("documents") {
         test::put(run.folder / "t.txt", half + half);
         test::put(run.folder / "half.txt", half);
         test::check_ends(run.heed({"run", (run.folder / "a.yaml").string()}), 0);
-        auto const saved = (run.folder / "saved.json").string();
-        test::check_ends(
-            run.heed({"evaluate", (run.folder / "runs/a").string(), "--text", (run.folder / "half.txt").string(), "--save", saved}), 0);
-        auto const found = nlohmann::json::parse(test::get(saved));
+        auto const found = run.evaluated(run.folder / "half.txt");
         double const loss = found["metrics"]["loss"], tokens = found["tokens"];
-        auto const summary = test::summary_of(run.folder / "runs/a");
+        auto const summary = test::summary_of(run.runs / "a");
         CHECK(tokens + 1 == summary["data"]["tokens"]["validation"].get<double>());
         CHECK(loss == doctest::Approx(summary["validation.loss"].get<double>()).epsilon(1e-5));
-        double const first = tokenizer == "words" ? 4 : 0;  // bytes of the first token, "the ", and its word
-        if (tokenizer == "words") {
+        if (tokenizer == "words") {  // the first token is the word "the " of 4 bytes
           CHECK(found["metrics"]["bits_per_byte"].get<double>() ==
-                doctest::Approx(loss * tokens / std::log(2.0) / (static_cast<double>(half.size()) - first)));
+                doctest::Approx(loss * tokens / std::log(2.0) / (static_cast<double>(half.size()) - 4)));
           CHECK(found["metrics"]["perplexity_per_word"].get<double>() ==
                 doctest::Approx(std::exp(loss * tokens / (found["text"]["words"].get<double>() - 1))));
         }
@@ -269,7 +268,7 @@ TEST_SUITE("documents") {
     test::put(run.folder / "t.txt", text);
     auto const config = (run.folder / "a.yaml").string();
     REQUIRE(run.heed({"run", config}).code == 0);
-    auto const kept = run.folder / "runs/a/config.yaml";
+    auto const kept = run.runs / "a/config.yaml";
     auto now = test::get(kept);
     std::string const section = "  tokenizer: {kind: char}\n  separator: none\n";
     REQUIRE(now.find(section) != now.npos);

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "experiments/commands/commands.hpp"
 #include "experiments/data/tokenizer.hpp"
 #include "experiments/data/view.hpp"
@@ -34,11 +36,7 @@ TEST_SUITE("evaluate") {
     return lines;
   }
 
-  void put_lines(fs::path const& path, Lines const& lines) {
-    std::string text;
-    for (auto const& line : lines) text += line + "\n";
-    test::put(path, text);
-  }
+  void put_lines(fs::path const& path, Lines const& lines) { test::put(path, fmt::format("{}\n", fmt::join(lines, "\n"))); }
 
   Lines lines_of(fs::path const& path) { return test::lines_of(test::get(path)); }
 
@@ -63,13 +61,8 @@ TEST_SUITE("evaluate") {
       trained(folder, "copies", R"(
 data: {kind: parallel, train: train, validation: held, test: test, from: x, to: y, least_count: 1}
 model: {kind: transformer, layers: 2, heads: 4, width: 48, context: 12, norm: {place: pre}}
-train:
-  steps: 600
-  batch: 32
-  optimizer: {kind: adamw, lr: 1.5e-3}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}
+train: {steps: 600, batch: 32, optimizer: {kind: adamw, lr: 1.5e-3}, clip: 1.0, ema: 0.9,
+  evaluate: {every: 600, batch: 8, metrics: [decoded.exact, bleu]}}
 )");
     }
 
@@ -122,8 +115,7 @@ train:
     auto const folder = options.run / "evaluation-test";
     auto const said = lines_of(folder / "decoded.txt"), wanted = lines_of(copies().folder / "test.y");
     REQUIRE(said.size() == wanted.size());
-    double right = 0;
-    for (std::size_t i = 0; i < said.size(); ++i) right += said[i] == wanted[i] ? 1 : 0;
+    double const right = std::inner_product(said.begin(), said.end(), wanted.begin(), 0.0, std::plus(), std::equal_to());
     auto const& metrics = found.at("metrics");
     CHECK(metrics.at("decoded.exact").get<double>() == doctest::Approx(right / 60));
     CHECK(right / 60 > 0.5);
@@ -252,15 +244,15 @@ train:
       bool by_length;
     };
     for (Case const& each : std::initializer_list<Case>{
-             {"text", "{kind: text, path: text.txt, tokenizer: char, validation: 0.2}",
-              "{kind: gpt, layers: 1, heads: 1, width: 8, context: 9}", false},
-             {"sentences", "{kind: grammar, validation: 60}", "{kind: gpt, layers: 1, heads: 1, width: 8, context: 41}", true},
-             {"masked", "{kind: grammar, validation: 60}", "{kind: bert, layers: 1, heads: 1, width: 8, context: 41}", true},
-             {"task", "{kind: copy, length: 3, validation: 20}", "{kind: gpt, layers: 1, heads: 1, width: 8, context: 6}", false},
-             {"single", "{kind: recall, pairs: 2, keys: 4, values: 4, queries: 1, validation: 20}",
-              "{kind: single_attention, pairs: 2, keys: 4, width: 8}", false}}) {
+             {"text", "text, path: text.txt, tokenizer: char, validation: 0.2", "gpt, layers: 1, heads: 1, context: 9", false},
+             {"sentences", "grammar, validation: 60", "gpt, layers: 1, heads: 1, context: 41", true},
+             {"masked", "grammar, validation: 60", "bert, layers: 1, heads: 1, context: 41", true},
+             {"task", "copy, length: 3, validation: 20", "gpt, layers: 1, heads: 1, context: 6", false},
+             {"single", "recall, pairs: 2, keys: 4, values: 4, queries: 1, validation: 20", "single_attention, pairs: 2, keys: 4",
+              false}}) {
       CAPTURE(each.name);
-      auto const run = trained(folder, each.name, fmt::format("data: {}\nmodel: {}\n{}", each.data, each.model, train));
+      auto const run =
+          trained(folder, each.name, fmt::format("data: {{kind: {}}}\nmodel: {{kind: {}, width: 8}}\n{}", each.data, each.model, train));
       auto const found = results(options_of(run, folder.path()));
       for (auto const& of_name : read_history(run)) {
         auto const& name = of_name.first;
@@ -355,48 +347,43 @@ train:
 
   TEST_CASE("a relative path of the data is found where the run read it, from the run's folder and for a run of its config.yaml") {
     test::Folder const folder;
-    fs::create_directories(folder / "project/texts");
+    auto const project = folder / "project";
+    fs::create_directories(project / "texts");
+    fs::create_directories(project / "configs");
     std::string lines, text;
     for (int i = 0; i < 60; ++i) lines += fmt::format("w{} w{}\n", i % 5, i % 3), text += fmt::format("{} and ", i);
     for (char const* name : {"texts/train.de", "texts/train.en", "texts/held.de", "texts/held.en", "texts/test.de", "texts/test.en"})
-      test::put(folder / "project" / name, lines);
-    test::put(folder / "project/texts/words.txt", text);
-    test::put(folder / "project/texts/table.csv", "text,label\na b,x\nc d,y\na d,x\nb c,y\n");
-    test::put(folder / "project/texts/grammar.yaml", test::get("configs/data/english.yaml"));
-    test::put(folder / "project/words.txt", text + "up");
-    auto const project = folder / "project";
+      test::put(project / name, lines);
+    test::put(project / "texts/words.txt", text);
+    test::put(project / "texts/table.csv", "text,label\na b,x\nc d,y\na d,x\nb c,y\n");
+    test::put(project / "texts/grammar.yaml", test::get("configs/data/english.yaml"));
+    test::put(project / "words.txt", text + "up");
     test::run_well({"tokenize", project / "words.txt", "--train", "260", "--output", project / "pairs"});
-    test::put(project / "base.yaml",
-              "name: base\ndata: {kind: text, path: words.txt}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 4, context: 8}\n"
-              "train: {steps: 1, batch: 2}\n");
+    std::string const gpt = "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", training = "\ntrain: {steps: 1, batch: 2}\n";
+    test::put(project / "base.yaml", "name: base\ndata: {kind: text, path: words.txt}\nmodel: " + gpt + training);
     test::run_well({"run", project / "base.yaml", "--output", project, "--quiet"});
     struct Case {
       std::string data, model, file;
     };
-    for (Case const& each :
-         {Case{"{kind: text, path: texts/words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
-          Case{"{kind: text, path: ../words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/words.txt"},
-          Case{"{kind: text, path: texts/words.txt, tokenizer: {kind: bpe, vocabulary: pairs}}",
-               "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
-          Case{"{kind: text, path: texts/words.txt, tokenizer: {kind: run, from: base}}",
-               "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/words.txt"},
-          Case{"{kind: text, path: words.txt}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 8}\ninit: {from: base}",
-               "project/words.txt"},
-          Case{"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 32}",
-               "project/texts/grammar.yaml"},
-          Case{"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}", "{kind: bag_of_words, width: 4, context: 32}",
-               "project/texts/grammar.yaml"},
-          Case{"{kind: examples, training: texts/table.csv, validation: texts/table.csv, header: true, text: \"{text}\"}",
-               "{kind: bag_of_words, width: 4, context: 8}", "project/texts/table.csv"},
-          Case{"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
-               "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "project/texts/train.de"}}) {
+    for (Case const& each : std::initializer_list<Case>{
+             {"{kind: text, path: texts/words.txt}", gpt, "texts/words.txt"},
+             {"{kind: text, path: ../words.txt}", gpt, "words.txt"},
+             {"{kind: text, path: texts/words.txt, tokenizer: {kind: bpe, vocabulary: pairs}}", gpt, "texts/words.txt"},
+             {"{kind: text, path: texts/words.txt, tokenizer: {kind: run, from: base}}", gpt, "texts/words.txt"},
+             {"{kind: text, path: words.txt}", gpt + "\ninit: {from: base}", "words.txt"},
+             {"{kind: grammar, path: texts/grammar.yaml}", "{kind: gpt, layers: 1, heads: 1, width: 4, context: 32}", "texts/grammar.yaml"},
+             {"{kind: agreement, path: texts/grammar.yaml, training: 4, validation: 4}", "{kind: bag_of_words, width: 4, context: 32}",
+              "texts/grammar.yaml"},
+             {"{kind: examples, training: texts/table.csv, validation: texts/table.csv, header: true, text: \"{text}\"}",
+              "{kind: bag_of_words, width: 4, context: 8}", "texts/table.csv"},
+             {"{kind: parallel, train: texts/train, validation: texts/held, test: texts/test, from: de, to: en, least_count: 1}",
+              "{kind: transformer, layers: 1, heads: 1, width: 4, context: 8}", "texts/train.de"}}) {
       if (each.data.starts_with("{kind: parallel") && !test::has_room("translation")) continue;
       CAPTURE(each.data);
       bool const up = each.data.find("../") != std::string::npos;
-      fs::create_directories(folder / "project/configs");
-      auto const config = (folder / (up ? "project/configs/run.yaml" : "project/run.yaml")).string(),
-                 runs = (folder / "elsewhere").string(), found = runs + "/found", file = (folder / each.file).string();
-      test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + "\ntrain: {steps: 1, batch: 2}\n");
+      auto const config = (project / (up ? "configs/run.yaml" : "run.yaml")).string(), runs = (folder / "elsewhere").string(),
+                 found = runs + "/found", file = (project / each.file).string();
+      test::put(config, "name: found\ndata: " + each.data + "\nmodel: " + each.model + training);
       test::run_well({"run", config, "--output", runs, "--quiet", "--fresh"});
       auto const evaluated = test::run_well({"evaluate", found});
       CHECK(evaluated.errors.starts_with("data are taken from where the run has read them, unchanged: " + file));
@@ -406,7 +393,7 @@ train:
       auto const again =
           test::run_well({"run", found + "/config.yaml", "name=again", "--output", runs, "--fresh", "train={steps: 1, batch: 2}"});
       CHECK(again.errors.find("replaces the whole section; no longer set: train.accumulate, ") != std::string::npos);
-      CHECK((each.file != "project/texts/table.csv" || again.output.find(" (this run ") != std::string::npos));
+      CHECK((each.file != "texts/table.csv" || again.output.find(" (this run ") != std::string::npos));
       test::refuses({"evaluate", found, "--data", runs}, 3, {"no such file", "which is looked for without --data"});
       // It is said if the file has changed, and if it is gone.
       auto const before = test::get(file);

@@ -12,7 +12,7 @@ TEST_SUITE("example_tasks") {
 
   namespace {
 
-  using test::Keys, test::chosen;
+  using test::Keys, test::chosen, test::split_words;
   using Words = std::vector<std::string>;
 
   DataContext context(std::uint64_t seed = 1) { return {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true}; }
@@ -27,13 +27,6 @@ TEST_SUITE("example_tasks") {
     return source->read(context(seed));
   }
 
-  Words words_of(std::string const& text) {
-    std::istringstream stream(text);
-    Words words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
-  }
-
   Words wholes(std::vector<Example> const& examples) {
     Words all;
     for (auto const& each : examples) {
@@ -44,14 +37,11 @@ TEST_SUITE("example_tasks") {
     return all;
   }
 
-  Grammar english() {
-    auto const file = shipped("english.yaml");
-    return Grammar::read(read_text(file), file.string());
-  }
-
-  double log_probability(Grammar const& grammar, std::string const& text) {
+  /// By the grammar of English.
+  double log_probability(std::string const& text) {
+    static auto const grammar = Grammar::read(read_text(shipped("english.yaml")), "english.yaml");
     std::vector<std::int32_t> numbers;
-    for (auto const& word : words_of(text)) {
+    for (auto const& word : split_words(text)) {
       auto const found = std::ranges::lower_bound(grammar.words(), word);
       REQUIRE(found != grammar.words().end());
       numbers.push_back(static_cast<std::int32_t>(found - grammar.words().begin()));
@@ -87,7 +77,7 @@ TEST_SUITE("example_tasks") {
     auto const held_out = examples_of("topic", {{"share", 0.4}}).held_out;
     std::map<std::string, std::map<std::string, int>> counts;  // by word and topic
     for (auto const& each : held_out)
-      for (auto const& word : words_of(each.first)) ++counts[word][each.label];
+      for (auto const& word : split_words(each.first)) ++counts[word][each.label];
     for (auto const& [word, by_topic] : counts) {
       int most = 0, all = 0;
       for (auto const& [topic, count] : by_topic) most = std::max(most, count), all += count;
@@ -96,26 +86,24 @@ TEST_SUITE("example_tasks") {
   }
 
   TEST_CASE("agreement: what is acceptable is of the language, what is not is not, and they differ in one word alone") {
-    auto const grammar = english();
     for (auto const& each : examples_of("agreement", {{"training", Index{1}}, {"validation", Index{100}}}).held_out) {
       CAPTURE(each.first);
-      CHECK(std::isinf(log_probability(grammar, each.first)) == (each.label == "unacceptable"));
+      CHECK(std::isinf(log_probability(each.first)) == (each.label == "unacceptable"));
     }
   }
 
   TEST_CASE("continuation: one option alone goes on a sentence of the language") {
-    auto const grammar = english();
     for (auto const& each : examples_of("continuation", {{"training", Index{1}}, {"validation", Index{60}}}).held_out) {
       CHECK(each.options.size() == 4);
       for (std::size_t i = 0; i < each.options.size(); ++i)
-        CHECK(std::isinf(log_probability(grammar, each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
+        CHECK(std::isinf(log_probability(each.first + " " + each.options[i])) == (std::to_string(i) != each.label));
     }
   }
 
   TEST_CASE("order: the label is what the text says, and the words alone say nothing") {
     std::map<std::string, std::map<std::string, int>> asked;
     for (auto const& each : examples_of("order", {{"validation", Index{2'000}}}).held_out) {
-      auto const text = words_of(each.first), question = words_of(each.second);
+      auto const text = split_words(each.first), question = split_words(each.second);
       bool const before = std::ranges::find(text, question[0]) < std::ranges::find(text, question[2]);
       CHECK(before == (each.label == "yes"));
       for (auto const& word : {question[0] + " first", question[2] + " second"}) ++asked[word][each.label];
@@ -132,7 +120,7 @@ TEST_SUITE("example_tasks") {
       auto const place = static_cast<std::size_t>(start);
       CHECK(each.second.substr(place, text.size()) == text);
       CHECK(each.second.find(text, place + 1) == std::string::npos);
-      CHECK(words_of(each.second).back() == words_of(text).front() + "s");
+      CHECK(split_words(each.second).back() == split_words(text).front() + "s");
     }
   }
 
@@ -156,9 +144,9 @@ TEST_SUITE("example_tasks") {
                   auto const& [text, start] = each.answers[0];
                   return place == static_cast<std::size_t>(start) + (side == 0 ? 0 : text.size() - 1);
                 }) <= 1);
-      auto const behind = words_of(any.substr(end));
+      auto const behind = split_words(any.substr(end));
       for (auto const& each : shared)
-        for (auto const& word : words_of(each.answers[0].text)) CHECK(std::ranges::find(behind, word) == behind.end());
+        for (auto const& word : split_words(each.answers[0].text)) CHECK(std::ranges::find(behind, word) == behind.end());
     }
   }
 
@@ -175,9 +163,9 @@ TEST_SUITE("example_tasks") {
     CHECK(said.find(" before ") != said.npos);
     CHECK(said.find(" ; find ") != said.npos);
     for (char const* const label : {"acceptable", "people", "yes"}) CHECK(said.find(label) == said.npos);
-    std::istringstream lines(text({{"held_out_lines", Index{20}}, {"tasks", Words{"order"}}}, 1));
-    for (std::string line; std::getline(lines, line) && !line.empty();) {  // padding behind
-      auto const words = words_of(line);
+    for (auto const& line : test::lines_of(text({{"held_out_lines", Index{20}}, {"tasks", Words{"order"}}}, 1))) {
+      if (line.empty()) break;  // padding behind
+      auto const words = split_words(line);
       REQUIRE(words.size() == 7);
       CHECK(std::ranges::find(words, words[4]) < std::ranges::find(words, words[6]));
     }

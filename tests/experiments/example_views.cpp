@@ -8,6 +8,7 @@
 #include "nn/heads/task_head.hpp"
 #include "nn/models/bert.hpp"
 #include "tests/experiments/said.hpp"
+#include "tests/nn/choice.hpp"
 #include "tests/refusal.hpp"
 
 TEST_SUITE("example_views") {
@@ -25,12 +26,9 @@ TEST_SUITE("example_views") {
   }
 
   Choice model(std::string const& kind, std::string const& head) {
-    Choice choice = model_choice();
-    choice.kind = kind;
-    choice.settings = model_kind(kind).settings();
+    Choice choice = test::chosen(model_choice(), kind);
     auto& settings = dynamic_cast<TextStackSettings&>(*choice.settings);
-    settings.head.kind = head;
-    settings.head.settings = std::ranges::find(settings.head.options, head, &Choice::Option::name)->make();
+    settings.head = test::chosen(settings.head, head);
     return choice;
   }
 
@@ -185,9 +183,9 @@ TEST_SUITE("example_views") {
     auto const seen = [](std::shared_ptr<Tokenizer const> tokenizer, Example const& example, std::string const& join = " ") {
       Examples examples{{example}, {example}, {}, false, {}};
       examples.join = join;
-      auto const data = make_view("continued", examples_data(std::move(examples), tokenizer, 1, 1), 1);
-      auto const tokens = values(data->validation(0, 1, 40), "inputs");
-      return tokenizer->decode({tokens.begin(), tokens.begin() + data->validation(0, 1, 40)["lengths"].data<std::int64_t>()[0]});
+      Batch const batch = make_view("continued", examples_data(std::move(examples), tokenizer, 1, 1), 1)->validation(0, 1, 40);
+      auto const tokens = values(batch, "inputs");
+      return tokenizer->decode({tokens.begin(), tokens.begin() + values(batch, "lengths")[0]});
     };
     Example const choice{.first = "some", .options = {"nuns hide .", "x"}, .label = "0", .answers = {}, .place = "f:1"};
     Example paired = choice, ends = choice, begins = choice;
@@ -205,8 +203,7 @@ TEST_SUITE("example_views") {
     CHECK(seen(character_tokenizer("abc"), blankless) == "abc");
     // As one text is encoded, where a word begins with its blank.
     auto const bpe = train_byte_pairs("some nuns hide . some nuns hide . hide", 290);
-    Examples examples{{choice}, {choice}, {}, false, {}};
-    auto const data = make_view("continued", examples_data(std::move(examples), bpe, 1, 1), 1);
+    auto const data = make_view("continued", examples_data({{choice}, {choice}, {}, false, {}}, bpe, 1, 1), 1);
     auto const whole = bpe->encode("some nuns hide .");
     Tokens inputs = values(data->validation(0, 1, 40), "inputs");
     inputs.resize(whole.size());

@@ -3,7 +3,7 @@
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
 
-// `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
+// CSV, and `heed export` of what runs and ablations have measured: one CSV, a LaTeX table.
 
 using namespace heed;
 namespace fs = std::filesystem;
@@ -25,20 +25,6 @@ struct Bench : test::SmallAblation {
                      4);
   }
 };
-
-/// A table by column, a map a line.
-std::vector<std::map<std::string, std::string>> table_of(std::string const& text) {
-  auto const lines = parse_csv(text);
-  REQUIRE(!lines.empty());
-  std::vector<std::map<std::string, std::string>> table;
-  for (std::size_t i = 1; i < lines.size(); ++i) {
-    REQUIRE(lines[i].size() == lines[0].size());
-    auto& line = table.emplace_back();
-    for (std::size_t k = 0; k < lines[0].size(); ++k) line[lines[0][k]] = lines[i][k];
-    CHECK(line.size() == lines[0].size());  // no name twice
-  }
-  return table;
-}
 
 /// An ablation in memory: an arm that is fine, one that lacks a seed, one that diverged, one without any trial.
 AblationResult worst_case() {
@@ -88,6 +74,12 @@ std::string compiled(std::string const& table) {
 }  // namespace
 
 TEST_SUITE("export_results") {
+  TEST_CASE("CSV with quotes, commas and line ends inside") {
+    using Lines = std::vector<std::vector<std::string>>;
+    CHECK(parse_csv("a,\"b,\"\"c\"\"\nd\",\r\n,e\n") == Lines{{"a", "b,\"c\"\nd", ""}, {"", "e"}});
+    CHECK(parse_csv("") == Lines{});
+  }
+
   TEST_CASE("a run as a CSV: a column per metric in order of appearance, a line per step, empty where a step has none") {
     test::Folder const folder;
     test::put(folder / "metrics.jsonl", R"({"step":0,"loss":0.1,"v":"NaN"}
@@ -113,31 +105,33 @@ TEST_SUITE("export_results") {
 
   TEST_CASE("an ablation as one CSV: a line per trial, with what its files say") {
     Bench const bench;
-    auto const table = table_of(export_of(bench.small, "csv", bench.folder / "trials.csv"));
-    REQUIRE(table.size() == 6);
+    auto const exported = [&] { return parse_csv(export_of(bench.small, "csv", bench.folder / "trials.csv")); };
+    CsvRows const table = exported();
+    REQUIRE(table.size() == 1 + 6);
+    CHECK(std::set(table[0].begin(), table[0].end()).size() == table[0].size());  // no name twice
     auto const summary = bench.summary();
     std::size_t done = 0;
-    for (auto const& line : table) {
-      CAPTURE(line.at("folder"));
-      fs::path const run = bench.small / line.at("folder");
+    for (auto const& line : csv_lines(table, "trials.csv")) {
+      CAPTURE(line["folder"]);
+      fs::path const run = bench.small / line["folder"];
       auto const rows = read_rows(run);
-      CHECK(line.at("steps") == std::to_string(rows.back().step));
+      CHECK(line["steps"] == std::to_string(rows.back().step));
       double best = std::numeric_limits<double>::infinity();
       for (Row const& row : rows)
         if (double const* const value = row.find("validation.loss")) best = std::min(best, *value);
-      CHECK(std::stod(line.at("best")) == best);
+      CHECK(std::stod(line["best"]) == best);
       for (auto const& [metric, series] : read_history(run))
-        if (!metric.starts_with("time.")) CHECK(std::stod(line.at(metric)) == series.back().second);
+        if (!metric.starts_with("time.")) CHECK(std::stod(line[metric]) == series.back().second);
       auto const& values = summary["arms"][done / 2]["values"];
-      if (line.at("arm") == "100% lr_high") {
-        CHECK((line.at("state") == "diverged" && line.at("value") == "inf"));
-        CHECK(line.at("message").find("NaN") != std::string::npos);
-        CHECK((line.at("train.optimizer.lr") == "1.0e+9" && line.at("model.attention").empty()));
+      if (line["arm"] == "100% lr_high") {
+        CHECK((line["state"] == "diverged" && line["value"] == "inf"));
+        CHECK(line["message"].find("NaN") != std::string::npos);
+        CHECK((line["train.optimizer.lr"] == "1.0e+9" && line["model.attention"].empty()));
       } else {
         auto const last = test::summary_of(run);
-        CHECK((line.at("state") == "done" && line.at("message").empty() && line.at("model.attention") == line.at("arm")));
-        CHECK(std::stod(line.at("value")) == values[line.at("seed")].get<double>());
-        for (char const* key : {"validation.loss", "validation.accuracy", "time.seconds"}) CHECK(std::stod(line.at(key)) == last[key]);
+        CHECK((line["state"] == "done" && line["message"].empty() && line["model.attention"] == line["arm"]));
+        CHECK(std::stod(line["value"]) == values[line["seed"]].get<double>());
+        for (char const* key : {"validation.loss", "validation.accuracy", "time.seconds"}) CHECK(std::stod(line[key]) == last[key]);
       }
       ++done;
     }
@@ -149,10 +143,11 @@ TEST_SUITE("export_results") {
       json["arms"][0]["values"].erase("1");
       json["missing"].push_back({{"arm", "scaled"}, {"seed", 1}});
     });
-    auto const again = table_of(export_of(bench.small, "csv", bench.folder / "trials.csv"));
-    REQUIRE(again.size() == 6);
-    CHECK((again[0].at("state") == "missing" && again[0].at("value").empty() && again[0].at("loss").empty()));
-    CHECK(again[1] == table[1]);
+    CsvRows const again = exported();
+    REQUIRE(again.size() == 1 + 6);
+    CsvLine const missing(again, 1, "trials.csv");
+    CHECK((missing["state"] == "missing" && missing["value"].empty() && missing["loss"].empty()));
+    CHECK(again[2] == table[2]);
   }
 
   TEST_CASE_FIXTURE(Bench, "a format that does not fit a folder says which do") {

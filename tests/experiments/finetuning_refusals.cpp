@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include "tests/experiments/said.hpp"
-#include "tests/json.hpp"
 
 TEST_SUITE("finetuning_refusals") {
   using namespace heed;

@@ -2,9 +2,11 @@
 
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/data/examples/example.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "nn/model.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
+#include "tests/nn/small_model.hpp"
 
 TEST_SUITE("folds") {
   using namespace heed;
@@ -80,21 +82,19 @@ TEST_SUITE("folds") {
     test::put(folder / "cv.yaml", "ablation: cv\nbase: base.yaml\nvary: {model.width: [8, 16], data.fold: [0, 1, 2]}\nseeds: 2\n");
     auto const output = test::run_well({"run", (folder / "cv.yaml").string(), "--output", folder.path().string()}).output;
     auto const summary = test::summary_of(folder / "cv");
-    std::vector<double> narrow, wide, differences;
+    std::vector<double> narrow, wide;
     for (auto const& arm : summary["arms"])
       (arm["name"].get<std::string>().find("16") == std::string::npos ? narrow : wide).push_back(arm["mean"].get<double>());
     REQUIRE((narrow.size() == 3 && wide.size() == 3));
-    double mean = 0, squares = 0;
-    for (double const value : narrow) mean += value / 3;
-    for (double const value : narrow) squares += (value - mean) * (value - mean) / 2;
-    double const half = 4.302652729749464 * std::sqrt(squares * (1 / 3.0 + 1 / 2.0));
+    auto const folds = describe(narrow);
+    double const half = 4.302652729749464 * folds.deviation * std::sqrt(1 / 3.0 + 1 / 2.0);
     std::string sentence;
     for (auto const& each : summary["sentences"])
       if (auto const text = each.get<std::string>(); text.find("cross-validation, ") == 0 && sentence.empty()) sentence = text;
     CAPTURE(sentence);
     auto const bracket = sentence.find('[');
     REQUIRE(bracket != std::string::npos);
-    CHECK(std::stod(sentence.substr(bracket + 1)) == doctest::Approx(mean - half).epsilon(0.01));
+    CHECK(std::stod(sentence.substr(bracket + 1)) == doctest::Approx(folds.mean - half).epsilon(0.01));
     test::check_holds(output, {"of 3 folds: ", "Nadeau & Bengio 2003", "; minus width=8: "});
     test::check_holds(test::get(folder / "cv/report.html"), {"Nadeau &amp; Bengio 2003"});
   }
@@ -124,15 +124,12 @@ TEST_SUITE("folds") {
   }
 
   TEST_CASE("the weighted loss by hand") {
-    struct Fixed : Model {
+    struct Fixed : test::SmallModel {
+      Fixed() : SmallModel(1, 3) {}
       Tensor x;
       std::vector<double> weights;
       std::vector<Term> terms() const override { return {{.name = "label", .targets = "label", .of_classes = weights}}; }
       Outcome run(Batch const&, Pass const&) const override { return {{{terms()[0], {x}}}}; }
-      Index context() const override { return 1; }
-      Index vocabulary() const override { return 3; }
-      Index width() const override { return 1; }
-      double flops_per_token() const override { return 0; }
     } model;
     model.x = Tensor::normal({5, 3}, Stream(1, "x"), DType::float64);
     model.weights = {1, 4, 0.5};

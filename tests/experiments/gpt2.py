@@ -20,16 +20,11 @@ GELU_NEW = lambda x: 0.5 * x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.0
 ACTIVATIONS = {"gelu_new": GELU_NEW, "gelu": F.gelu, "relu": F.relu, "silu": F.silu}
 
 
-def raw(tensor):
-    """Bytes of a tensor, without numpy."""
-    return bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())
-
-
 def save_safetensors(path, tensors):
     names = {dtype: name for name, dtype in TYPES.items()}
     header, data = {"__metadata__": {"format": "pt"}}, b""
     for name, tensor in tensors.items():
-        content = raw(tensor)
+        content = bytes(tensor.contiguous().view(torch.uint8).flatten().tolist())  # without numpy
         header[name] = {"dtype": names[tensor.dtype], "shape": list(tensor.shape), "data_offsets": [len(data), len(data) + len(content)]}
         data += content
     text = json.dumps(header).encode()
@@ -45,10 +40,6 @@ def load_safetensors(path):
             begin, end = (8 + length + offset for offset in entry["data_offsets"])
             tensors[name] = torch.frombuffer(bytearray(content[begin:end]), dtype=TYPES[entry["dtype"]]).reshape(entry["shape"])
     return tensors
-
-
-def without_prefix(tensors):
-    return {name.removeprefix("transformer."): tensor for name, tensor in tensors.items()}
 
 
 def logits(w, config, tokens):
@@ -90,11 +81,6 @@ def losses(w, config, tokens, stride):
             name: loss({key: tensor.to(dtype) for key, tensor in w.items()}, config, tokens, stride)
             for name, dtype in (("float32", torch.float32), ("float64", torch.float64))
         }
-
-
-def read_ids(path):
-    content = Path(path).read_bytes()
-    return torch.tensor(struct.unpack(f"<{len(content) // 4}i", content))
 
 
 def make(folder, *keys):
@@ -142,6 +128,8 @@ if __name__ == "__main__":
         make(path, *rest)
     else:
         config = json.loads((Path(path) / "config.json").read_text())
-        weights = without_prefix(load_safetensors(Path(path) / "model.safetensors"))
-        weights = {name: tensor for name, tensor in weights.items() if tensor.dtype != torch.uint8}
-        print(json.dumps([losses(weights, config, read_ids(rest[0]), int(stride)) for stride in rest[1:]]))
+        weights = load_safetensors(Path(path) / "model.safetensors")
+        weights = {name.removeprefix("transformer."): tensor for name, tensor in weights.items() if tensor.dtype != torch.uint8}
+        ids = Path(rest[0]).read_bytes()
+        tokens = torch.tensor(struct.unpack(f"<{len(ids) // 4}i", ids))
+        print(json.dumps([losses(weights, config, tokens, int(stride)) for stride in rest[1:]]))

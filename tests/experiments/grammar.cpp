@@ -1,7 +1,10 @@
 #include "experiments/data/grammar.hpp"
 
+#include <fmt/ranges.h>
+
 #include "experiments/data/files.hpp"
 #include "experiments/data/open.hpp"
+#include "experiments/metric/statistics.hpp"
 #include "tests/difference.hpp"
 #include "tests/json.hpp"
 #include "tests/nn/choice.hpp"
@@ -35,18 +38,6 @@ std::vector<std::int32_t> words_of(Grammar const& g, std::string const& text) {
   return sentence;
 }
 
-void for_each_string(Grammar const& g, std::size_t length, std::function<void(std::vector<std::int32_t> const&)> const& f) {
-  std::vector<std::int32_t> string(length);
-  auto const last = static_cast<std::int32_t>(g.words().size()) - 1;
-  for (;;) {
-    f(string);
-    std::size_t i = 0;
-    while (i < length && string[i] == last) string[i++] = 0;
-    if (i == length) return;
-    ++string[i];
-  }
-}
-
 std::unique_ptr<Dataset> dataset(test::Keys const& keys = {}, std::uint64_t seed = 1, std::filesystem::path const& folder = {}) {
   return open_dataset(test::chosen(choice_of<DataKind>(), "grammar", keys), {folder, folder, seed, true});
 }
@@ -54,6 +45,25 @@ std::unique_ptr<Dataset> dataset(test::Keys const& keys = {}, std::uint64_t seed
 std::vector<Index> values(Tensor const& tensor) {
   auto const data = tensor.data<std::int64_t>();
   return {data.begin(), data.end()};
+}
+
+/// The mean over targets of −log P(sentence), given that none is longer; how many targets there are.
+struct LeastLoss {
+  double nats, tokens;
+};
+LeastLoss least_loss(std::vector<Index> const& targets, Index longest) {
+  double const log_short = std::log(english().up_to(longest).probability);
+  double nats = 0, tokens = 0;
+  std::vector<std::int32_t> sentence;
+  for (auto const target : targets) {
+    if (target >= 0) ++tokens;
+    if (target > 0) sentence.push_back(static_cast<std::int32_t>(target - 1));
+    if (target != 0) continue;
+    nats -= english().log_probability(sentence) - log_short;
+    sentence.clear();
+  }
+  CHECK(sentence.empty());
+  return {nats / tokens, tokens};
 }
 
 }  // namespace
@@ -72,8 +82,7 @@ TEST_SUITE("grammar") {
   TEST_CASE("very long sentences neither overflow nor underflow") {
     auto const g = grammar("start: S\nrules:\n  S: {a S: 999, a: 1}\n");
     CHECK(g.expected_length() == doctest::Approx(1000));
-    std::vector<std::int32_t> const sentence(300, 0);
-    CHECK(g.log_probability(sentence) == doctest::Approx(299 * std::log(0.999) + std::log(0.001)));
+    CHECK(g.log_probability(std::vector<std::int32_t>(300, 0)) == doctest::Approx(299 * std::log(0.999) + std::log(0.001)));
     auto const wide = grammar("start: S\nrules:\n  S: {W S: 99, W: 1}\n  W: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p]\n");
     CHECK(wide.log_probability(std::vector<std::int32_t>(400, 3)) ==
           doctest::Approx(399 * std::log(0.99) + std::log(0.01) - 400 * std::log(16)));
@@ -97,15 +106,21 @@ TEST_SUITE("grammar") {
   TEST_CASE("probabilities of all strings sum to the probability of their length") {
     auto const g = grammar(brackets);
     double total = 0, surprise = 0, length_sum = 0;
+    std::vector<std::vector<std::int32_t>> strings(1);  // all of a length, at first 0
     for (std::size_t length = 1; length <= 6; ++length) {
-      for_each_string(g, length, [&](auto const& string) {
+      for (auto const& shorter : std::exchange(strings, {}))
+        for (std::size_t word = 0; word < g.words().size(); ++word) {
+          strings.push_back(shorter);
+          strings.back().push_back(static_cast<std::int32_t>(word));
+        }
+      for (auto const& string : strings) {
         double const log_p = g.log_probability(string);
         CHECK((log_p == -std::numeric_limits<double>::infinity()) == (g.derivations(string) == 0));
-        if (std::isinf(log_p)) return;
+        if (std::isinf(log_p)) continue;
         total += std::exp(log_p);
         surprise -= std::exp(log_p) * log_p;
         length_sum += std::exp(log_p) * static_cast<double>(length);
-      });
+      }
       auto const up_to = g.up_to(static_cast<Index>(length));
       CHECK(up_to.probability == doctest::Approx(total).epsilon(1e-12));
       CHECK(up_to.expected_length == doctest::Approx(length_sum / total).epsilon(1e-12));
@@ -129,18 +144,17 @@ TEST_SUITE("grammar") {
   TEST_CASE("entropy is the mean of −log P, given that sentences are short or not") {
     for (Index longest : {any_length, Index{31}, Index{12}}) {
       constexpr int samples = 20'000;
-      double sum = 0, squares = 0, lengths = 0;
+      std::vector<double> surprises;
+      double lengths = 0;
       auto const up_to = english().up_to(std::min<Index>(longest, 200));
       for (std::uint64_t i = 0; i < samples; ++i) {
         auto const sentence = english().sample(Stream(3, "test").child(i), longest);
         CHECK(static_cast<Index>(sentence.words.size()) <= longest);
-        double const surprise = -sentence.log_probability + std::log(up_to.probability);
-        sum += surprise;
-        squares += surprise * surprise;
+        surprises.push_back(-sentence.log_probability + std::log(up_to.probability));
         lengths += static_cast<double>(sentence.words.size());
       }
-      double const mean = sum / samples, error = std::sqrt((squares / samples - mean * mean) / samples);
-      CHECK(std::abs(mean - up_to.entropy) < 4 * error);
+      auto const found = describe(surprises);
+      CHECK(std::abs(found.mean - up_to.entropy) < 4 * found.deviation / std::sqrt(samples));
       CHECK(lengths / samples == doctest::Approx(up_to.expected_length).epsilon(0.02));
     }
   }
@@ -228,17 +242,16 @@ rules:
   }
 
   TEST_CASE("features that multiply without end are refused") {
-    std::string values = "[a0", features, arguments;
-    for (int i = 1; i < 30; ++i) values += ", a" + std::to_string(i);
+    std::vector<std::string> names, features;  // six of thirty values each
     for (int f = 0; f < 6; ++f) {
-      std::string list = values + "]";
-      for (auto& c : list)
-        if (c == 'a') c = static_cast<char>('a' + f);
-      features += (f ? ", " : "") + std::string("feature") + std::to_string(f) + ": " + list;
-      arguments += (f ? "," : "") + std::string("feature") + std::to_string(f);
+      std::vector<std::string> values;
+      for (int i = 0; i < 30; ++i) values.push_back(fmt::format("value{}_{}", f, i));
+      names.push_back(fmt::format("feature{}", f));
+      features.push_back(fmt::format("{}: [{}]", names.back(), fmt::join(values, ", ")));
     }
-    CHECK_THROWS_WITH_AS(grammar("start: S\nfeatures: {" + features + "}\nrules:\n  S: a\n  T[" + arguments + "]: b\n"),
-                         doctest::Contains("g.yaml:5:3: its features make more than"), FileError);
+    CHECK_THROWS_WITH_AS(
+        grammar(fmt::format("start: S\nfeatures: {{{}}}\nrules:\n  S: a\n  T[{}]: b\n", fmt::join(features, ", "), fmt::join(names, ","))),
+        doctest::Contains("g.yaml:5:3: its features make more than"), FileError);
   }
 
   TEST_CASE("a row is one whole sentence, its loss −log P") {
@@ -296,59 +309,35 @@ rules:
       CHECK(std::equal(expected.begin(), expected.begin() + 70, targets.begin() + static_cast<std::ptrdiff_t>(row * 70)));
     }
 
-    std::vector<Index> one_a_row, packed, groups, packed_groups;
-    auto const append = [](std::vector<Index>& list, Tensor const& kept, Tensor const& all) {
-      auto const tokens = values(kept), others = values(all);
+    std::vector<std::pair<Index, Index>> one_a_row, packed;  // targets with their groups
+    auto const append = [](auto& list, Batch const& part) {
+      auto const tokens = values(part["next"]), groups = values(part["groups"]);
       for (std::size_t i = 0; i < tokens.size(); ++i)
-        if (tokens[i] >= 0) list.push_back(others[i]);
+        if (tokens[i] >= 0) list.emplace_back(tokens[i], groups[i]);
     };
-    auto const whole = dataset({{"validation", 60}})->validation(0, 60, 70);
-    append(one_a_row, whole["next"], whole["next"]);
-    append(groups, whole["next"], whole["groups"]);
+    append(one_a_row, dataset({{"validation", 60}})->validation(0, 60, 70));
     auto const batches = data->validation_batches(4, 70);
     CHECK(batches * 4 < 60 / 2);
     for (Index i = 0; i < batches; ++i) {
       auto const part = data->validation(i, 4, 70);
-      append(packed, part["next"], part["next"]);
-      append(packed_groups, part["next"], part["groups"]);
+      append(packed, part);
       CHECK(values(part["inputs"])[0] == 0);
     }
     CHECK(packed == one_a_row);
-    CHECK(packed_groups == groups);
     CHECK_THROWS_AS(data->validation(batches, 4, 70), Error);
 
     // The least loss of the first rows is that of the sentences in them.
-    auto const first = values(data->validation(0, 2, 70)["next"]);
-    double surprise = 0, tokens = 0;
-    std::vector<std::int32_t> sentence;
-    for (auto target : first) {
-      if (target < 0) continue;
-      ++tokens;
-      if (target > 0) {
-        sentence.push_back(static_cast<std::int32_t>(target - 1));
-        continue;
-      }
-      surprise -= english().log_probability(sentence) - std::log(english().up_to(31).probability);
-      sentence.clear();
-    }
-    CHECK(sentence.empty());
-    CHECK(data->facts().optimum(2, 70) == doctest::Approx(surprise / tokens).epsilon(1e-10));
+    auto const first = least_loss(values(data->validation(0, 2, 70)["next"]), 31);
+    CHECK(data->facts().optimum(2, 70) == doctest::Approx(first.nats).epsilon(1e-10));
     CHECK(data->facts().optimum(1000, 70) == doctest::Approx(data->describe()["exact"].get<double>()).epsilon(1e-12));
   }
 
   TEST_CASE("the exact loss is that of the held-out rows") {
     auto const data = dataset({{"validation", 300}, {"longest", 15}, {"ngram_sentences", 1000}});
-    auto const targets = values(data->validation(0, 300, 16)["next"]);
-    double surprise = 0, tokens = 0;
-    for (std::size_t row = 0; row < 300; ++row) {
-      std::vector<std::int32_t> sentence;
-      for (auto i = row * 16; targets[i] > 0; ++i) sentence.push_back(static_cast<std::int32_t>(targets[i] - 1));
-      surprise -= english().log_probability(sentence) - std::log(english().up_to(15).probability);
-      tokens += static_cast<double>(sentence.size()) + 1;
-    }
+    auto const least = least_loss(values(data->validation(0, 300, 16)["next"]), 15);
     auto const described = data->describe();
-    CHECK(described["exact"].get<double>() == doctest::Approx(surprise / tokens).epsilon(1e-10));
-    CHECK(described["tokens"]["validation"].get<double>() == tokens);
+    CHECK(described["exact"].get<double>() == doctest::Approx(least.nats).epsilon(1e-10));
+    CHECK(described["tokens"]["validation"].get<double>() == least.tokens);
     auto const file = shipped("english.yaml").string();
     CHECK_THROWS_WITH_AS(dataset({{"longest", 2}}),
                          (file + ": only 0 % of its sentences have at most 2 words (data.longest); the shortest has 4").c_str(), FileError);

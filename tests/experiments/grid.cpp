@@ -19,10 +19,9 @@ TEST_SUITE("grid") {
                                           arm("{align: sparsemax}", "rotary")};
 
   Effect const& named(std::vector<Effect> const& effects, std::string_view name) {
-    for (auto const& effect : effects)
-      if (effect.name == name) return effect;
-    FAIL("there is no effect " << name);
-    return effects.front();
+    auto const found = std::ranges::find(effects, name, &Effect::name);
+    REQUIRE_MESSAGE(found != effects.end(), "there is no effect " << name);
+    return *found;
   }
 
   }  // namespace

@@ -12,7 +12,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using Bench = test::SmallAblation;
 using test::Arguments;
 
 Arguments const two_arms{"vary={model.attention: [scaled, dot]}", "seeds=6", "train.steps=4"};
@@ -30,33 +29,40 @@ void put(fs::path const& run, std::string const& value) {
   change_summary(run, "validation.loss", test::OrderedJson::parse(value));
 }
 
-/// The same to an arm's trials, seed by seed; what is empty stays.
-void put(Bench const& bench, std::size_t arm, Arguments const& values) {
-  auto const folders = bench.summary()["arms"][arm]["folders"];
-  for (std::size_t seed = 0; seed < values.size(); ++seed)
-    if (!values[seed].empty()) put(bench.small / folders[seed].get<std::string>(), values[seed]);
-}
-
-/// Every command reads what there is: the same call again trains nothing and says what it said; report and compare work.
-test::Json read_by_all(Bench const& bench, Arguments const& keys) {
-  auto const trained = bench.finished();
-  auto const first = bench.run(keys);
-  test::check_ends(first, 0);
-  auto const summary = bench.summary();
-  auto const again = bench.run(keys);
-  CHECK(again.code == 0);
-  CHECK(again.output == first.output);
-  CHECK(bench.summary() == summary);
-  CHECK(bench.finished().size() == trained.size());
-  fs::remove(bench.small / "report.html");
-  for (char const* const command : {"report", "compare"}) {
-    auto const outcome = test::run_heed({command, bench.small.string()});
-    INFO(outcome.errors);
-    CHECK((outcome.code == 0 && outcome.errors.empty()));
+struct Bench : test::SmallAblation {
+  /// The same to an arm's trials, seed by seed; what is empty stays.
+  void put_all(std::size_t arm, Arguments const& values) const {
+    auto const folders = summary()["arms"][arm]["folders"];
+    for (std::size_t seed = 0; seed < values.size(); ++seed)
+      if (!values[seed].empty()) put(small / folders[seed].get<std::string>(), values[seed]);
   }
-  test::check_holds(test::get(bench.small / "report.html"), {"scaled"});
-  return summary;
-}
+
+  /// Every command reads what there is: the same call again trains nothing and says what it said; report and compare work.
+  test::Json read_by_all(Arguments const& keys) const {
+    auto const trained = finished();
+    auto const first = run(keys);
+    test::check_ends(first, 0);
+    auto const found = summary();
+    auto const again = run(keys);
+    CHECK(again.code == 0);
+    CHECK(again.output == first.output);
+    CHECK(summary() == found);
+    CHECK(finished().size() == trained.size());
+    fs::remove(small / "report.html");
+    for (char const* const command : {"report", "compare"}) {
+      auto const outcome = test::run_heed({command, small.string()});
+      INFO(outcome.errors);
+      CHECK((outcome.code == 0 && outcome.errors.empty()));
+    }
+    test::check_holds(test::get(small / "report.html"), {"scaled"});
+    return found;
+  }
+};
+
+/// Finished.
+struct TwoArms : Bench {
+  TwoArms() { REQUIRE(run(two_arms).code == 0); }
+};
 
 void says(test::Json const& summary, char const* list, std::string const& sentence) {
   test::check_holds(summary[list].dump(-1, ' ', false), {sentence});
@@ -65,76 +71,68 @@ void says(test::Json const& summary, char const* list, std::string const& senten
 }  // namespace
 
 TEST_SUITE("infinite_results") {
-  TEST_CASE("a baseline that is infinite, on every seed or on one, is compared, named and counted") {
-    Bench const bench;
-    REQUIRE(bench.run(two_arms).code == 0);
-    put(bench, 0, Arguments(6, "\"Infinity\""));
-    auto summary = read_by_all(bench, two_arms);
+  TEST_CASE_FIXTURE(TwoArms, "a baseline that is infinite, on every seed or on one, is compared, named and counted") {
+    put_all(0, Arguments(6, "\"Infinity\""));
+    auto summary = read_by_all(two_arms);
     auto const& baseline = summary["arms"][0];
     auto const& arm = summary["arms"][1];
     CHECK((baseline["values"].size() == 6 && baseline["mean"] == "Infinity" && baseline["diverged"].size() == 6));
     CHECK((arm["difference"]["verdict"] == "better" && arm["difference"]["mean"] == "-Infinity" && arm["difference"]["p"] == 0.03125));
     says(summary, "sentences", "dot is infinitely better than scaled (p = 0.031, 6 seeds); no interval, for values are infinite");
     says(summary, "warnings", "scaled: seeds 1, 2, 3, 4, 5 and 6 diverged");
-    CHECK(test::run_heed(bench.command(two_arms)).output.find("6 (6 diverged)") != std::string::npos);
+    CHECK(test::run_heed(command(two_arms)).output.find("6 (6 diverged)") != std::string::npos);
 
     // Both on every seed: there is no pair.
-    put(bench, 1, Arguments(6, "\"NaN\""));
-    summary = read_by_all(bench, two_arms);
+    put_all(1, Arguments(6, "\"NaN\""));
+    summary = read_by_all(two_arms);
     CHECK(summary["arms"][1]["difference"].is_null());
     says(summary, "warnings", "dot and scaled both diverged with seeds 1, 2, 3, 4, 5 and 6: no pair");
     CHECK(summary["arms"][1]["diverged"].size() == 6);
   }
 
-  TEST_CASE("one infinite seed of the baseline's leaves an arm's difference infinite and its verdict unclear") {
-    Bench const bench;
-    REQUIRE(bench.run(two_arms).code == 0);
-    put(bench, 0, {"\"Infinity\""});
-    auto const summary = read_by_all(bench, two_arms);
+  TEST_CASE_FIXTURE(TwoArms, "one infinite seed of the baseline's leaves an arm's difference infinite and its verdict unclear") {
+    put_all(0, {"\"Infinity\""});
+    auto const summary = read_by_all(two_arms);
     CHECK(summary["arms"][0]["diverged"] == test::Json::array({1}));
     CHECK((summary["arms"][0]["values"].size() == 6 && summary["arms"][1]["values"].size() == 6));
     auto const& difference = summary["arms"][1]["difference"];
     CHECK((difference["mean"] == "-Infinity" && difference["seeds"] == 6 && difference["verdict"] == "unclear"));
   }
 
-  TEST_CASE("values whose sums and squares are beyond the largest number leave a summary that every command reads again") {
-    Bench const bench;
-    REQUIRE(bench.run(two_arms).code == 0);
-    put(bench, 1, {"1e308", "1.7e308", "1.79e308", "1.7e308", "1.6e308", "1.5e308"});
-    auto summary = read_by_all(bench, two_arms);
+  TEST_CASE_FIXTURE(TwoArms, "values whose sums and squares are beyond the largest number leave a summary that every command reads again") {
+    put_all(1, {"1e308", "1.7e308", "1.79e308", "1.7e308", "1.6e308", "1.5e308"});
+    auto summary = read_by_all(two_arms);
     auto arm = summary["arms"][1];
     CHECK(arm["mean"].get<double>() == doctest::Approx(1.5483e308).epsilon(1e-3));
     CHECK(arm["deviation"].get<double>() == doctest::Approx(2.8638e307).epsilon(1e-3));
     CHECK(arm["values"]["3"].get<double>() == 1.79e308);
     CHECK((arm["diverged"].empty() && arm["difference"]["verdict"] == "worse"));
 
-    put(bench, 0, {"-1.7e308", "-1.6e308", "-1.7e308", "-1.7e308", "-1.5e308", "-1.7e308"});  // no difference is within range
-    summary = read_by_all(bench, two_arms);
+    put_all(0, {"-1.7e308", "-1.6e308", "-1.7e308", "-1.7e308", "-1.5e308", "-1.7e308"});  // no difference is within range
+    summary = read_by_all(two_arms);
     arm = summary["arms"][1];
     CHECK((summary["arms"][0]["mean"].get<double>() < -1.5e308 && arm["difference"]["mean"] == "Infinity"));
     CHECK((summary["arms"][0]["diverged"].empty() && arm["difference"]["verdict"] == "worse"));
-    test::check_holds(test::run_heed({"compare", bench.small.string()}).output, {"▁▁", "██"});
+    test::check_holds(test::run_heed({"compare", small.string()}).output, {"▁▁", "██"});
 
     // Of single runs too.
-    auto const run = bench.small / arm["folders"][0].get<std::string>(), other = bench.small / arm["folders"][1].get<std::string>();
+    auto const first = small / arm["folders"][0].get<std::string>(), other = small / arm["folders"][1].get<std::string>();
     for (char const* value : {"1.79e308", "\"Infinity\"", "\"NaN\""}) {
       CAPTURE(value);
-      put(run, value);
-      CHECK(test::run_heed({"report", run.string()}).code == 0);
-      CHECK(test::run_heed({"compare", run.string(), other.string()}).code == 0);
-      auto const again = test::run_heed({"run", (run / "config.yaml").string(), "--output", bench.small.string()});
+      put(first, value);
+      CHECK(test::run_heed({"report", first.string()}).code == 0);
+      CHECK(test::run_heed({"compare", first.string(), other.string()}).code == 0);
+      auto const again = test::run_heed({"run", (first / "config.yaml").string(), "--output", small.string()});
       CHECK((again.code == 0 && again.output.find("finished already") != std::string::npos));
     }
   }
 
-  TEST_CASE("costs that overflow are written as what they are") {
-    Bench const bench;
-    REQUIRE(bench.run(two_arms).code == 0);
-    auto const summary = bench.summary();
-    for (auto const& folder : summary["arms"][1]["folders"]) change_summary(bench.small / folder.get<std::string>(), "time.seconds", 1e308);
-    CHECK(bench.run(two_arms).code == 0);
-    CHECK(bench.summary()["arms"][1]["time.seconds"] == "Infinity");
-    CHECK(test::run_heed({"report", bench.small.string()}).code == 0);
+  TEST_CASE_FIXTURE(TwoArms, "costs that overflow are written as what they are") {
+    auto const before = summary();
+    for (auto const& trial : before["arms"][1]["folders"]) change_summary(small / trial.get<std::string>(), "time.seconds", 1e308);
+    CHECK(run(two_arms).code == 0);
+    CHECK(summary()["arms"][1]["time.seconds"] == "Infinity");
+    CHECK(test::run_heed({"report", small.string()}).code == 0);
   }
 
   TEST_CASE("effects of keys are means of what is finite, however large the sums") {
@@ -151,16 +149,15 @@ TEST_SUITE("infinite_results") {
     CHECK(ordinary[0].comparison.mean == ((1.4 - 1.1) + (1.2 - 1.3)) / 2);
   }
 
-  TEST_CASE("a tuning grid on which an arm's metric is nowhere finite chooses nothing for it, and says so") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "a tuning grid on which an arm's metric is nowhere finite chooses nothing for it, and says so") {
     Arguments const tuned{"vary={model.attention: [scaled, dot, additive]}", "train.steps=4",
                           "tune={grid: {train.optimizer.lr: [1.0e-2, 1.0e-3]}, seeds: 1}"};
-    REQUIRE(bench.run(tuned).code == 0);
-    for (auto const& [name, time] : bench.finished()) {
-      if (name.starts_with("tune-dot")) put(bench.small / name, "\"Infinity\"");
-      if (name.starts_with("tune-scaled-1.0e-3")) put(bench.small / name, "1.7e308");
+    REQUIRE(run(tuned).code == 0);
+    for (auto const& [name, time] : finished()) {
+      if (name.starts_with("tune-dot")) put(small / name, "\"Infinity\"");
+      if (name.starts_with("tune-scaled-1.0e-3")) put(small / name, "1.7e308");
     }
-    auto const summary = read_by_all(bench, tuned);
+    auto const summary = read_by_all(tuned);
     CHECK(summary["tuning"]["arms"][0]["chosen"] == 0);
     CHECK(summary["tuning"]["arms"][1]["chosen"].is_null());
     CHECK(summary["tuning"]["arms"][1]["scores"] == test::Json::array({"Infinity", "Infinity"}));

@@ -5,7 +5,6 @@
 #include "experiments/train/train.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
 TEST_SUITE("inherited_model") {

@@ -19,12 +19,10 @@ TEST_SUITE("inspect") {
   }  // namespace
 
   TEST_CASE("weights that cannot be saved are shown all the same, and the way out is named") {
-    test::InspectedRun const run(letters);
+    Run const run(letters);
     std::filesystem::create_directory(run.folder / "tiny/attention.npz");
     std::ostringstream out;
-    InspectOptions options;
-    options.run = run.folder / "tiny", options.text = "abc";
-    CHECK(test::refusal<Error>([&] { inspect(options, out); }).ends_with("(--save FILE.npz writes the weights elsewhere)"));
+    CHECK(test::refusal<Error>([&] { inspect(run.options("abc"), out); }).ends_with("(--save FILE.npz writes the weights elsewhere)"));
     CHECK(out.str().find("layer 1, head 2") != std::string::npos);
   }
 
@@ -110,11 +108,9 @@ TEST_SUITE("inspect") {
   TEST_CASE("the loss without each head, and with its outputs from another text") {
     Run const run(letters, "gpt", ", layer_types: [deltanet, scaled], position: none");
     auto const shown = [&](std::string const& text, std::optional<std::string> const& from) {
-      InspectOptions options;
-      options.run = run.folder / "tiny", options.text = text, options.from = from, options.heads = !from;
-      std::ostringstream out;
-      inspect(options, out);
-      return out.str();
+      auto options = run.options(text);
+      options.from = from, options.heads = !from;
+      return Run::shown(options);
     };
     test::check_holds(shown("bad", {}),
                       {"loss ", " nat a token; loss without a head", "blocks.0.attention ", "blocks.1.attention ", "head 2"});
@@ -124,10 +120,9 @@ TEST_SUITE("inspect") {
     test::check_holds(test::refusal<ConfigError>([&] { shown("b", {}); }), {"--text: holds one token"});
     InspectOptions both;
     both.heads = true, both.from = "bad";
-    std::ostringstream out;
-    CHECK_THROWS_WITH_AS(inspect(both, out), doctest::Contains("--heads: "), ConfigError);
+    CHECK_THROWS_WITH_AS(Run::shown(both), doctest::Contains("--heads: "), ConfigError);
     both.from.reset(), both.save = "maps.npz";
-    CHECK_THROWS_WITH_AS(inspect(both, out), doctest::Contains("--save: "), ConfigError);
+    CHECK_THROWS_WITH_AS(Run::shown(both), doctest::Contains("--save: "), ConfigError);
   }
 
   TEST_CASE("what cannot be read is refused") {
@@ -138,26 +133,22 @@ TEST_SUITE("inspect") {
     CHECK(Run(letters, "gpt", ", position: alibi")("aaaaaaaaaaaaaaaaa").size() > 100);
     CHECK_THROWS_WITH_AS(Run(letters, "gpt", ", position: alibi")(std::string(2049, 'a')),
                          "--text: is 2049 tokens long, but 2048 at most are inspected; give a part of it", ConfigError);
-    auto const targeted = test::refusal<ConfigError>([&] { run("abc", 0, "b"); });
+    auto const targeted = test::refusal<ConfigError>([&] { run("abc", "b"); });
     test::check_holds(targeted, {"--target: ", "of kind gpt, has no source"});
     InspectOptions nowhere;
     nowhere.run = "no/such/run";
-    std::ostringstream out;
-    CHECK_THROWS_AS(inspect(nowhere, out), ConfigError);
+    CHECK_THROWS_AS(Run::shown(nowhere), ConfigError);
   }
 
   TEST_CASE("a picture of a text's maps: all heads or one, as a page, for print, or as an image") {
-    test::InspectedRun const run("");
-    InspectOptions options;
-    options.run = run.folder / "tiny";
-    options.text = "1 2 3 4";
-    std::ostringstream out;
+    Run const run("");
+    auto options = run.options("1 2 3 4");
     for (std::string const kind : {".html", ".svg", ".pdf", ".png"})
       for (bool const one : {false, true}) {
         options.picture = run.folder / ("maps" + kind);
         options.head.reset();
         if (one) options.head = std::pair<Index, Index>(1, 2);
-        REQUIRE(inspect(options, out) == Exit::done);
+        Run::shown(options);
         auto const drawn = test::get(options.picture);
         CHECK(drawn.size() > 1000);
         if (kind == ".pdf" || kind == ".png") continue;
@@ -168,8 +159,8 @@ TEST_SUITE("inspect") {
           }
       }
     options.head = std::pair<Index, Index>(2, 0);
-    CHECK_THROWS_WITH_AS(inspect(options, out), "--head: there is no layer 2: there are 2, from 0 on", ConfigError);
+    CHECK_THROWS_WITH_AS(Run::shown(options), "--head: there is no layer 2: there are 2, from 0 on", ConfigError);
     options.head = std::pair<Index, Index>(0, 3);
-    CHECK_THROWS_WITH_AS(inspect(options, out), "--head: layer 0 has no head 3: there are 3, from 0 on", ConfigError);
+    CHECK_THROWS_WITH_AS(Run::shown(options), "--head: layer 0 has no head 3: there are 3, from 0 on", ConfigError);
   }
 }

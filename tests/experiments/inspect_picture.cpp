@@ -2,7 +2,7 @@
 
 #include "experiments/commands/inspect.hpp"
 #include "nn/files/npz.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/inspected_run.hpp"
 
 TEST_SUITE("inspect_picture") {
   using namespace heed;
@@ -24,22 +24,15 @@ TEST_SUITE("inspect_picture") {
 
     InspectOptions options;
     options.run = folder / "see";
-    auto const said = [&] {
-      std::ostringstream out;
-      CHECK(inspect(options, out) == Exit::done);
-      return out.str();
-    };
-    auto const refused = [&](char const* message) {
-      std::ostringstream out;
-      CHECK_THROWS_WITH_AS(inspect(options, out), doctest::Contains(message), ConfigError);
-    };
+    auto const shown = &test::InspectedRun::shown;
+    auto const refused = [&](char const* message) { CHECK_THROWS_WITH_AS(shown(options), doctest::Contains(message), ConfigError); };
     refused("--row: is needed: number of a held-out image, from 1");
     options.row = 6;
     refused("--row: there is no image 6: the data hold out 5");
     options.row = 3;
     options.target = "red circle";
     options.picture = folder / "where.svg";
-    auto const page = said();
+    auto const page = shown(options);
     CHECK(page.find("reference:        " + *data->original(2).reference) != page.npos);
     CHECK(page.find("the model writes") == page.npos);
     for (char const* const word : {"\n  red ", "\n  circle ", "\n  <eos> "}) CHECK(page.find(word) != page.npos);
@@ -51,7 +44,7 @@ TEST_SUITE("inspect_picture") {
     CHECK(arrays.at("layer0.weights").tensor().shape() == Shape{1, 3, 16});
     CHECK(arrays.at("inputs.labels").texts() == std::vector<std::string>{"<bos>", "red", "circle"});
     options.target.reset();
-    CHECK(said().find("the model writes: ") != std::string::npos);
+    CHECK(shown(options).find("the model writes: ") != std::string::npos);
     options.picture = folder / "where.txt";
     refused("--picture: wants a file that ends in .svg, .pdf, .png or .html");
     options.picture.clear();

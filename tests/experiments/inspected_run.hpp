@@ -17,18 +17,22 @@ struct InspectedRun {
         folder, "dtype: float64\ninit: {std: 0.5}\nmodel: {kind: " + kind + ", layers: 2, heads: 3, width: 12, context: 16" + more + "}\n",
         data, {{"tokenizer", tokenizer}, {"source_tokenizer", source}});
   }
-  std::string operator()(std::string const& text, std::size_t width = 0, std::optional<std::string> const& target = {},
-                         BeamSettings const& beam = {.width = 1, .length_penalty = 0.6}) const {
-    InspectOptions options;
-    options.run = folder / "tiny";
-    options.text = text;
-    options.width = width;
-    options.target = target;
-    options.beam = beam;
+  InspectOptions options(std::string const& text) const {
+    InspectOptions made;
+    made.run = folder / "tiny", made.text = text;
+    return made;
+  }
+  /// What is shown.
+  static std::string shown(InspectOptions const& options) {
     std::ostringstream out;
     auto const code = inspect(options, out);
     CHECK(code == Exit::done);
     return out.str();
+  }
+  std::string operator()(std::string const& text, std::optional<std::string> const& target = {}) const {
+    auto all = options(text);
+    all.target = target;
+    return shown(all);
   }
   Folder folder;
 };

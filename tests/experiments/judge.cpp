@@ -32,12 +32,10 @@ struct JudgedRun {
   }
   /// How many trials of an arm have finished.
   std::ptrdiff_t finished(std::string const& arm) const {
-    std::ptrdiff_t count = 0;
     if (!fs::exists(runs)) return 0;
-    for (auto const& entry : fs::recursive_directory_iterator(runs))
-      count +=
-          entry.path().filename() == "summary.json" && entry.path().parent_path().filename().string().starts_with(arm + "-seed") ? 1 : 0;
-    return count;
+    return std::count_if(fs::recursive_directory_iterator(runs), {}, [&](fs::path const& path) {
+      return path.filename() == "summary.json" && path.parent_path().filename().string().starts_with(arm + "-seed");
+    });
   }
 };
 

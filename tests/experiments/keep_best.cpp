@@ -2,6 +2,7 @@
 #include "experiments/train/experiment.hpp"
 #include "nn/files/checkpoint.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/experiments/evaluated.hpp"
 #include "tests/experiments/runs.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/small_ablation.hpp"
@@ -26,30 +27,20 @@ name: tiny
 seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
-train:
-  steps: 100
-  batch: 4
-  optimizer:
-    kind: adamw
-    lr: 2.0e-2
-    layer_decay: 0.8
-    groups:
-      - {match: "position_embedding.*", frozen: true}
-      - {match: "blocks.0.*", frozen: true, unfreeze: 25}
-      - {match: "*.mlp.*", lr: 1.0e-2, weight_decay: 0.2}
-  schedule: {kind: constant}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 5}
-  checkpoint: {every: 10}
-  keep: best
-  stop: {patience: 6, least: 0.5}
+train: {steps: 100, batch: 4, schedule: {kind: constant}, clip: 1.0, ema: 0.9, evaluate: {every: 5}, checkpoint: {every: 10},
+  keep: best, stop: {patience: 6, least: 0.5},
+  optimizer: {kind: adamw, lr: 2.0e-2, layer_decay: 0.8, groups: [
+    {match: "position_embedding.*", frozen: true},
+    {match: "blocks.0.*", frozen: true, unfreeze: 25},
+    {match: "*.mlp.*", lr: 1.0e-2, weight_decay: 0.2}]}}
 )";
 
 using Arguments = std::vector<std::string>;
 
 struct Runs : test::ProgramRun {
   Runs() : ProgramRun(best_config, {"--threads", "2"}) {}
+  /// The loss that `heed evaluate` finds, in full.
+  double evaluated(Arguments const& more = {}) const { return test::loss_of(test::evaluated(folder, run, more)); }
 };
 
 /// The run of the configuration, made once.
@@ -60,7 +51,10 @@ Runs const& finished() {
   return once;
 }
 
-void copy_finished(Runs const& runs) { fs::copy(finished().output, runs.output, fs::copy_options::recursive); }
+/// A copy of it, to be changed.
+struct FinishedRun : Runs {
+  FinishedRun() { fs::copy(finished().output, output, fs::copy_options::recursive); }
+};
 
 std::vector<std::pair<Index, double>> losses(fs::path const& run) { return read_history(run).at("validation.loss"); }
 
@@ -68,17 +62,6 @@ std::pair<Index, double> lowest(fs::path const& run) {
   auto const all = losses(run);
   return *std::ranges::min_element(all, {}, &std::pair<Index, double>::second);
 }
-
-/// What `heed evaluate` finds, in full.
-double evaluated(Runs const& runs, Arguments const& more) {
-  auto const file = runs.folder / "evaluated.json";
-  test::run_well(test::joined({"evaluate", runs.run.string(), "--quiet", "--save", file.string()}, more));
-  return test::json_of(file)["metrics"]["loss"];
-}
-
-struct BestRuns {
-  Runs const runs;
-};
 
 }  // namespace
 
@@ -117,33 +100,30 @@ TEST_SUITE("keep_best") {
     CHECK(again.output.find(fmt::format("finished already, {} steps", stopped)) != std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "evaluate, sample, inspect and init.from take the best weights, and say so; the last ones if asked") {
-    copy_finished(runs);
-    auto const best = open_run(runs.run), last = open_run(runs.run, "last"), file = open_run(runs.run / "best.safetensors");
-    CHECK(best.step == lowest(runs.run).first);
+  TEST_CASE_FIXTURE(FinishedRun, "evaluate, sample, inspect and init.from take the best weights, and say so; the last ones if asked") {
+    auto const best = open_run(run), last = open_run(run, "last"), file = open_run(run / "best.safetensors");
+    CHECK(best.step == lowest(run).first);
     CHECK(best.weights == "best");
     CHECK(file.step == best.step);
-    CHECK(last.step == runs.summary()["steps"]);
-    CHECK(evaluated(runs, {}) == Approx(lowest(runs.run).second).epsilon(1e-5));
-    CHECK(evaluated(runs, {"--weights", "best"}) == evaluated(runs, {}));
-    CHECK(evaluated(runs, {"--weights", "last"}) == Approx(losses(runs.run).back().second).epsilon(1e-5));
-    CHECK(evaluated(runs, {"--weights", "average"}) ==
-          Approx(read_history(runs.run).at("validation.ema.loss").back().second).epsilon(1e-5));
+    CHECK(last.step == summary()["steps"]);
+    CHECK(evaluated() == Approx(lowest(run).second).epsilon(1e-5));
+    CHECK(evaluated({"--weights", "best"}) == evaluated());
+    CHECK(evaluated({"--weights", "last"}) == Approx(losses(run).back().second).epsilon(1e-5));
+    CHECK(evaluated({"--weights", "average"}) == Approx(read_history(run).at("validation.ema.loss").back().second).epsilon(1e-5));
     auto const said = fmt::format("weights of step {}, the best by validation.loss", best.step);
-    test::check_holds(test::run_heed({"sample", runs.run.string(), "--count", "1"}).errors, {said});
-    CHECK(test::run_heed({"sample", runs.run.string(), "--count", "1", "--weights", "last"}).errors == "");
-    test::check_holds(test::run_heed({"inspect", runs.run.string(), "--text", "the dogs that"}).output, {said});
-    test::check_holds(test::run_heed({"evaluate", runs.run.string()}).output,
+    test::check_holds(test::run_heed({"sample", run.string(), "--count", "1"}).errors, {said});
+    CHECK(test::run_heed({"sample", run.string(), "--count", "1", "--weights", "last"}).errors == "");
+    test::check_holds(test::run_heed({"inspect", run.string(), "--text", "the dogs that"}).output, {said});
+    test::check_holds(test::run_heed({"evaluate", run.string()}).output,
                       {fmt::format("step {}, best weights", best.step), "the weights were selected by validation.loss on these data"});
-    test::put(runs.folder / "next.yaml",
+    test::put(folder / "next.yaml",
               "name: next\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
               "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32}\ninit: {from: tiny}\ntrain: {steps: 0}\n");
-    auto const started =
-        test::run_well({"run", (runs.folder / "next.yaml").string(), "--output", runs.output.string(), "--data", runs.output.string()});
+    auto const started = test::run_well({"run", (folder / "next.yaml").string(), "--output", output.string(), "--data", output.string()});
     CHECK(started.errors.find("the run's best weights") != std::string::npos);
-    auto const init = test::summary_of(runs.output / "next")["init"];
-    CHECK(init["sha256"] == sha256_of_file(runs.run / "best.safetensors"));
-    auto const next = open_run(runs.output / "next");
+    auto const init = test::summary_of(output / "next")["init"];
+    CHECK(init["sha256"] == sha256_of_file(run / "best.safetensors"));
+    auto const next = open_run(output / "next");
     CHECK(next.parameters->find("norm.weight")->to_vector() == best.parameters->find("norm.weight")->to_vector());
   }
 
@@ -191,61 +171,52 @@ TEST_SUITE("keep_best") {
     }
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "more steps for a run that has stopped: it stops there again") {
-    copy_finished(runs);
-    runs.train({"train.steps=150"});
-    CHECK(runs.summary()["stopped_at"] == finished().summary()["stopped_at"]);
-    CHECK(runs.summary()["stopped_of"] == 150);
-    CHECK(test::get(runs.run / "best.safetensors") != "");
-    CHECK(test::rows_of(runs.run) == test::rows_of(finished().run));
+  TEST_CASE_FIXTURE(FinishedRun, "more steps for a run that has stopped: it stops there again") {
+    train({"train.steps=150"});
+    CHECK(summary()["stopped_at"] == finished().summary()["stopped_at"]);
+    CHECK(summary()["stopped_of"] == 150);
+    CHECK(test::get(run / "best.safetensors") != "");
+    CHECK(test::rows_of(run) == test::rows_of(finished().run));
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "more steps for a run whose best evaluation was at an end that a longer run does not evaluate at") {
+  TEST_CASE_FIXTURE(Runs, "more steps for a run whose best evaluation was at an end that a longer run does not evaluate at") {
     std::string const never_stops = "train.stop=null";
-    runs.train({"train.steps=20", never_stops});
-    runs.train({"train.steps=30", never_stops});  // at 20 as well
+    train({"train.steps=20", never_stops});
+    train({"train.steps=30", never_stops});  // at 20 as well
     Runs const whole;
     whole.train({"train.steps=30", never_stops});
-    test::check_equal(test::trace_of(runs.run), test::trace_of(whole.run));
+    test::check_equal(test::trace_of(run), test::trace_of(whole.run));
     Runs const off;
     off.train({"train.steps=13", never_stops});
     REQUIRE(load_best(off.run).step == 13);
-    auto const of_13 = [&] {  // what was measured there
-      for (auto const& row : test::rows_of(off.run))
-        if (auto const at = row.find("\"validation.loss\""); row.starts_with("{\"step\":13,") && at != row.npos)
-          return row.substr(at, row.find(',', at) - at);
-      return std::string();
-    };
-    auto const before = of_13();
-    REQUIRE(before != "");
+    auto const measured = losses(off.run).back();
+    REQUIRE(measured.first == 13);
     off.train({"train.steps=14", never_stops});  // 13 is no evaluation of this one, but may stay the best
-    CHECK(of_13() == before);
+    CHECK(std::ranges::count(losses(off.run), measured) == 1);
     CHECK(load_best(off.run).step >= 13);
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "best weights that are missing, damaged or of another step are told in one line") {
-    copy_finished(runs);
-    fs::remove(runs.run / "summary.json");
-    auto const best = test::get(runs.run / "best.safetensors");
-    test::put(runs.run / "best.safetensors", test::flipped(best, best.size() / 2));
-    test::refuses(runs.command(), 3, {"best.safetensors"});
-    test::refuses({"evaluate", runs.run.string()}, 3, {"best.safetensors"});
-    fs::remove(runs.run / "best.safetensors");
-    if (lowest(runs.run).first < load_checkpoint(runs.run).step)
-      test::refuses(runs.command(), 3, {"best.safetensors: is missing, but by metrics.jsonl the best evaluation is that of step"});
+  TEST_CASE_FIXTURE(FinishedRun, "best weights that are missing, damaged or of another step are told in one line") {
+    fs::remove(run / "summary.json");
+    auto const best = test::get(run / "best.safetensors");
+    test::put(run / "best.safetensors", test::flipped(best, best.size() / 2));
+    test::refuses(command(), 3, {"best.safetensors"});
+    test::refuses({"evaluate", run.string()}, 3, {"best.safetensors"});
+    fs::remove(run / "best.safetensors");
+    if (lowest(run).first < load_checkpoint(run).step)
+      test::refuses(command(), 3, {"best.safetensors: is missing, but by metrics.jsonl the best evaluation is that of step"});
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "other groups, another metric or another patience do not go on with the run") {
-    copy_finished(runs);
-    test::refuses(runs.command({"train.optimizer.groups.0.match=norm.*"}), 2, {"what differs: train.optimizer.groups ("});
-    test::refuses(runs.command({"train.select.metric=validation.ema.loss"}), 2, {"what differs: train.select.metric ("});
-    test::refuses(runs.command({"train.stop.patience=7"}), 2, {"what differs: train.stop.patience ("});
+  TEST_CASE_FIXTURE(FinishedRun, "other groups, another metric or another patience do not go on with the run") {
+    test::refuses(command({"train.optimizer.groups.0.match=norm.*"}), 2, {"what differs: train.optimizer.groups ("});
+    test::refuses(command({"train.select.metric=validation.ema.loss"}), 2, {"what differs: train.select.metric ("});
+    test::refuses(command({"train.stop.patience=7"}), 2, {"what differs: train.stop.patience ("});
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
+  TEST_CASE_FIXTURE(Runs, "what cannot be chosen by is refused before anything is written, with its place and the nearest name") {
     auto const refuses = [&](Arguments const& arguments, Arguments const& words) {
-      test::refuses(runs.command(arguments), 2, words);
-      CHECK(!fs::exists(runs.run));
+      test::refuses(command(arguments), 2, words);
+      CHECK(!fs::exists(run));
     };
     refuses({"train.select.metric=validation.los"},
             {"train.select.metric: 'validation.los' is not a metric", "did you mean 'validation.loss'?"});
@@ -258,14 +229,14 @@ TEST_SUITE("keep_best") {
     test::refuses({"evaluate", finished().run.string(), "--weights", "bets"}, 2, {"did you mean 'best'?"});
   }
 
-  TEST_CASE_FIXTURE(BestRuns, "weights chosen by a metric of the running average are the average") {
-    runs.train({"train.select.metric=validation.ema.accuracy"});
-    auto const history = read_history(runs.run);
+  TEST_CASE_FIXTURE(Runs, "weights chosen by a metric of the running average are the average") {
+    train({"train.select.metric=validation.ema.accuracy"});
+    auto const history = read_history(run);
     auto const& all = history.at("validation.ema.accuracy");
     auto const best = *std::ranges::max_element(all, {}, &std::pair<Index, double>::second);
-    CHECK(runs.summary()["best"]["step"] == best.first);
+    CHECK(summary()["best"]["step"] == best.first);
     double const loss = std::ranges::find(history.at("validation.ema.loss"), best.first, &std::pair<Index, double>::first)->second;
-    CHECK(evaluated(runs, {}) == Approx(loss).epsilon(1e-5));
+    CHECK(evaluated() == Approx(loss).epsilon(1e-5));
   }
 
   TEST_CASE("an ablation's trials stop on their own, and count with the weights that they keep") {

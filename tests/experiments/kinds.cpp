@@ -6,7 +6,6 @@
 #include "experiments/data/open.hpp"
 #include "nn/model.hpp"
 #include "tests/folder.hpp"
-#include "tests/rooms.hpp"
 
 TEST_SUITE("kinds") {
   using namespace heed;

@@ -4,6 +4,7 @@
 
 TEST_SUITE("launcher") {
   using namespace heed;
+  using test::check_ends;
   namespace fs = std::filesystem;
 
   namespace {
@@ -13,19 +14,10 @@ TEST_SUITE("launcher") {
     fs::permissions(path, fs::perms::owner_all);
   }
 
-  /// How something ended, and what it has printed.
-  using Ended = std::pair<int, std::string>;
-
-  /// A line of shell, whose output goes to a file.
-  Ended ended(std::string const& line, fs::path const& output) {
+  /// A line of shell, all of whose output goes to a file.
+  test::Outcome ended(std::string const& line, fs::path const& output) {
     int const status = std::system(fmt::format("{} > '{}' 2>&1 < /dev/null", line, output.string()).c_str());
-    return {WEXITSTATUS(status), test::get(output)};
-  }
-
-  void check_ends(Ended const& found, int code, std::vector<std::string> const& parts = {}) {
-    INFO(found.second);
-    CHECK(found.first == code);
-    test::check_holds(found.second, parts);
+    return {WEXITSTATUS(status), "", test::get(output)};
   }
 
   struct Launcher {
@@ -40,11 +32,11 @@ TEST_SUITE("launcher") {
       put_script(folder / "tools" / "dpkg-query", "shift 3; for p; do printf '%s:all=installed ' \"$p\"; done\n");
     }
     /// What `heed ARGUMENTS` prints, and how it ends, with these folders of tools.
-    Ended heed(std::string const& arguments, std::string const& path) const {
+    test::Outcome heed(std::string const& arguments, std::string const& path) const {
       return ended(fmt::format("cd '{}' && PATH={} /bin/bash ./heed {}", folder.path().string(), path, arguments), folder / "output");
     }
     /// Where there is no apt-get: what any system has, and these besides.
-    Ended elsewhere(std::string const& arguments, std::vector<std::string> const& besides) const {
+    test::Outcome elsewhere(std::string const& arguments, std::vector<std::string> const& besides) const {
       auto const tools = folder / "elsewhere";
       fs::remove_all(tools);
       fs::create_directories(tools);
@@ -55,7 +47,7 @@ TEST_SUITE("launcher") {
       return heed(arguments, "'" + tools.string() + "'");
     }
     /// `heed test SUITE` where ctest writes this log and ends with this code.
-    Ended test_suite(std::string const& suite, std::string const& log, int code) const {
+    test::Outcome test_suite(std::string const& suite, std::string const& log, int code) const {
       test::put(folder / "log", log);
       put_script(folder / "tools" / "ctest",
                  fmt::format("case $* in '-C alone -N') echo '  Test #1: alone.golden'; echo '  Test #2: alone.other'; exit 0;; esac\n"
@@ -70,16 +62,16 @@ TEST_SUITE("launcher") {
   TEST_CASE_FIXTURE(Launcher, "the golden suite's line is shown when it passes, and the exit code is ctest's") {
     std::string const log = "Output:\ngolden: 63 compared, 0 skipped, worst 0.42\n<end of output>\n";
     check_ends(test_suite("golden", log, 0), 0, {"all tests ran\ngolden: 63 compared, 0 skipped, worst 0.42\n"});
-    test::check_holds(test_suite("", log, 0).second, {"\ngolden: 63 compared"});
-    CHECK(test_suite("golden", log, 8).first == 1);
-    CHECK(test_suite("other", "Output:\n", 0).second.find("golden: ") == std::string::npos);
+    test::check_holds(test_suite("", log, 0).errors, {"\ngolden: 63 compared"});
+    CHECK(test_suite("golden", log, 8).code == 1);
+    CHECK(test_suite("other", "Output:\n", 0).errors.find("golden: ") == std::string::npos);
     check_ends(test_suite("goldn", log, 0), 2, {"there is no suite goldn; there are golden other"});
   }
 
   TEST_CASE_FIXTURE(Launcher, "where there is no terminal a long build says how far it is, and a short one nothing") {
     for (auto const& [steps, lines] : {std::pair{40, std::size_t{10}}, {8, std::size_t{0}}}) {
       put_script(folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
-      auto const page = test_suite("golden", "Output:\n", 0).second;
+      auto const page = test_suite("golden", "Output:\n", 0).errors;
       INFO(page);
       CHECK(test::occurrences(page, "heed: building: ") == lines);
     }
@@ -93,7 +85,7 @@ TEST_SUITE("launcher") {
       put_script(folder / "tools" / manager, "exit 1\n");
       auto const outcome = elsewhere("list", {manager});
       check_ends(outcome, 2, {line});
-      CHECK(outcome.second.starts_with("heed: this system has no apt-get"));
+      CHECK(outcome.errors.starts_with("heed: this system has no apt-get"));
     }
     check_ends(elsewhere("list", {}), 2, {"  arrays and matrix products: libxtensor-dev "});
   }
@@ -105,7 +97,7 @@ TEST_SUITE("launcher") {
     put_script(folder / "tools" / "pacman", "exit 1\n");
     auto const outcome = elsewhere("list", {"cmake", "ninja", "pacman"});
     check_ends(outcome, 2, {"\n  sudo pacman -S "});
-    CHECK(outcome.second.starts_with("CMake Error at CMakeLists.txt:1 (message):\n  xsimd 7 is too old\n"));
+    CHECK(outcome.errors.starts_with("CMake Error at CMakeLists.txt:1 (message):\n  xsimd 7 is too old\n"));
   }
 
   TEST_CASE_FIXTURE(Launcher, "of a build that fails: the first error, and the versions that were compiled with and are known to work") {
@@ -117,7 +109,7 @@ TEST_SUITE("launcher") {
     check_ends(outcome, 1,
                {"a.cpp:3:1: error: no hadd\nnote: candidate 1\n",
                 "heed: xsimd 15 is newer than 14.3\nheed: known to work: xsimd 8.1 to 14.3\nheed: the build failed; all of it: "});
-    for (char const* const later : {"candidate 20", "error: another"}) CHECK(outcome.second.find(later) == std::string::npos);
+    for (char const* const later : {"candidate 20", "error: another"}) CHECK(outcome.errors.find(later) == std::string::npos);
   }
 
   TEST_CASE("README's page of versions is the one that cmake holds libraries against") {
@@ -125,12 +117,10 @@ TEST_SUITE("launcher") {
     int rows = 0;
     for (auto const& line : test::lines_of(test::get("autograd/versions.cmake"))) {
       if (!line.starts_with("  \"")) continue;
-      std::istringstream words(line.substr(3));
-      std::string name, oldest, newest;
-      words >> name >> oldest >> newest;
-      if (newest == "-") continue;
-      if (name == "GNU") name = "GCC";
-      test::check_holds(readme, {fmt::format("| {} | {} | {} |\n", name, oldest, newest)});
+      auto words = test::split_words(line.substr(3));  // name, oldest, newest
+      if (words.at(2) == "-") continue;
+      if (words[0] == "GNU") words[0] = "GCC";
+      test::check_holds(readme, {fmt::format("| {} | {} | {} |\n", words[0], words[1], words[2])});
       ++rows;
     }
     CHECK(rows > 10);

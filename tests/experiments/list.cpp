@@ -12,12 +12,7 @@
 
 TEST_SUITE("list") {
   using namespace heed;
-
-  namespace {
-
   using test::check_holds;
-
-  }  // namespace
 
   TEST_CASE("every topic has a page of clean lines, and the list of topics names them all") {
     auto const overview = list("");
