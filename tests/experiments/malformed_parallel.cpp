@@ -110,8 +110,6 @@ TEST_SUITE("malformed_parallel") {
     Bench().refuses_lines({
         {3, "data: {kind: paralel, train: t, from: de, to: en}", {":3:", "found 'paralel'; did you mean 'parallel'?"}},
         {3, "data: {kind: grammar}", {":3:", "reads 'source', which these data do not give"}},
-    });
-    Bench().refuses_lines({
         {4, "model: {kind: transformer, layers: 1, heads: 2, width: 16, context: 3}", {"t.de:1: ", "make model.context 4 or more"}, 3},
         {4, "model: {kind: transformer, mlp_width: 0}", {":4:", "model.mlp_width"}},
         {4, "model: {kind: transformer, mlp_widht: 64}", {":4:", "unknown key 'model.mlp_widht'; did you mean 'mlp_width'?"}},

@@ -16,7 +16,6 @@
 #include "tests/rooms.hpp"
 
 using namespace heed;
-namespace fs = std::filesystem;
 
 namespace {
 
