@@ -2,8 +2,8 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
+#include "tests/experiments/task.hpp"
 #include "tests/experiments/written.hpp"
-#include "tests/nn/choice.hpp"
 #include "tests/nn/small_model.hpp"
 
 // Every kind of metric by itself. What evaluations always have: suite validation.
@@ -186,8 +186,7 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("a kind says why it does not apply") {
-    auto const copy = pairs("copy", words), rows = open_dataset(test::chosen(choice_of<DataKind>(), "copy"),
-                                                                {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+    auto const copy = pairs("copy", words), rows = test::task("copy");
     Parrot const parrot(copy->vocabulary());
     for (char const* const kind : {"bleu", "decoded.exact"})
       CHECK(why_not(kind, *rows, parrot) == "the data give no source to decode a target from");

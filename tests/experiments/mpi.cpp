@@ -16,14 +16,8 @@ seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
 train:
-  steps: 40
-  batch: 2
-  accumulate: 4
-  optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 20}
-  checkpoint: {every: 10}
+  {steps: 40, batch: 2, accumulate: 4, optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}, clip: 1.0, ema: 0.9, evaluate: {every: 20},
+   checkpoint: {every: 10}}
 )";
 
 constexpr char const* mpirun = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 exec mpirun --oversubscribe";

@@ -179,9 +179,7 @@ TEST_SUITE("pairs") {
 
   TEST_CASE("copy with a first word: what is certain of a held-out target does not count") {
     auto const data = pairs("copy", {{"vocabulary", Index{10}}, {"first", Index{3}}});
-    for (auto const& row : rows_of(*data, data->training(0, 30, 64))) {
-      CHECK((row.source.front() == "03" && row.target == row.source));
-    }
+    for (auto const& row : rows_of(*data, data->training(0, 30, 64))) CHECK((row.source.front() == "03" && row.target == row.source));
     auto const batch = data->validation(0, 30, 64);
     auto const inputs = batch["inputs"].to_vector(), targets = batch["targets"].to_vector();
     CHECK(batch["inputs"].size(1) == 11);

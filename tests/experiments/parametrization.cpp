@@ -10,6 +10,7 @@
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/experiments/refused.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/rooms.hpp"
@@ -152,10 +153,9 @@ TEST_SUITE("parametrization") {
 
   TEST_CASE("the coordinate check: after ten steps activations grow with the width in the standard form only" * test::needs("studies")) {
     test::Folder const folder;
-    test::put(folder / "c.yaml", "name: c\nseed: 7\nstudy: {kind: coordinates, steps: [10], draws: 2}\n");
-    test::run_well({"run", (folder / "c.yaml").string(), "--output", folder.path().string(), "--quiet"});
+    auto const study = test::trained(folder, "c", "seed: 7\nstudy: {kind: coordinates, steps: [10], draws: 2}\n");
     std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> logs;
-    auto const csv = parse_csv(test::get(folder / "c/results.csv"));
+    auto const csv = parse_csv(test::get(study / "results.csv"));
     for (auto const& line : csv_lines(csv, "results.csv")) {
       auto& of = logs[line["parametrization"] + " " + line["activation"]];
       of.first.push_back(std::log(line.number("width"))), of.second.push_back(std::log(line.number("mean")));

@@ -120,14 +120,12 @@ TEST_SUITE("qk_clip") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a run that is resumed, or has more threads, is the same; the scores stay near τ") {
-    test::put(
-        folder / "q.yaml",
-        "name: q\nseed: 3\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\nmodel: {kind: gpt, layers: 2, heads: 2, width: "
-        "32, context: 32, dropout: 0.1}\ntrain: {steps: 30, batch: 2, accumulate: 2, optimizer: {lr: 1.0e-2}, ema: 0.9, evaluate: "
-        "{every: 30}, qk_clip: 0.5}\nprobes: {every: 10, attention: [max_score]}\n");
+    test::put(folder / "q.yaml",
+              "name: q\nseed: 3\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
+              "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}\nprobes: {every: 10, attention: [max_score]}\n"
+              "train: {steps: 30, batch: 2, accumulate: 2, optimizer: {lr: 1.0e-2}, ema: 0.9, evaluate: {every: 30}, qk_clip: 0.5}\n");
     auto const run = [&](std::string const& output, std::string const& threads, std::vector<std::string> const& more = {}) {
-      test::run_well(test::joined(
-          {"run", (folder / "q.yaml").string(), "--quiet", "--output", (folder / output).string(), "--threads", threads}, more));
+      test::run_well(test::joined({"run", folder / "q.yaml", "--quiet", "--output", folder / output, "--threads", threads}, more));
       return test::trace_of(folder / output / "q");
     };
     auto const largest = [&](std::string const& output) {

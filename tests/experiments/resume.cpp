@@ -28,14 +28,8 @@ seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
 train:
-  steps: 60
-  accumulate: 2
-  optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}
-  schedule: {kind: cosine, warmup: 10, min_lr: 1.0e-4}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 20}
-  checkpoint: {every: 10}
+  {steps: 60, accumulate: 2, optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}, clip: 1.0, ema: 0.9, evaluate: {every: 20},
+   schedule: {kind: cosine, warmup: 10, min_lr: 1.0e-4}, checkpoint: {every: 10}}
 )";
 
 using Arguments = std::vector<std::string>;

@@ -16,12 +16,7 @@ name: tiny
 seed: 3
 data: {kind: grammar, validation: 12, ngram_sentences: 50}
 model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 32}
-train:
-  steps: 10
-  batch: 3
-  optimizer: {kind: adamw, lr: 1.0e-3}
-  evaluate: {every: 4}
-  checkpoint: {every: 4}
+train: {steps: 10, batch: 3, optimizer: {kind: adamw, lr: 1.0e-3}, evaluate: {every: 4}, checkpoint: {every: 4}}
 )";
 
 struct Runs {

@@ -300,11 +300,7 @@ TEST_SUITE("runs_table") {
         {"t.csv", head + good + "a,2,1e999\n", "t.csv:3: loss of 'a': '1e999' is no number"},
         {"t.csv", head + good + "b,1,1\nc,1,1\nb,1,2\n",
          "t.csv:5: 'b', seed 1, is there twice; if these are steps, name their column with --step"},
-        {
-            "t.csv",
-            steps + "a,1,0,1\na,1,10,1\nb,1,0,1\na,1,10,1\n",
-            "t.csv:5: 'a', seed 1, has step 10 after step 10",
-        },
+        {"t.csv", steps + "a,1,0,1\na,1,10,1\nb,1,0,1\na,1,10,1\n", "t.csv:5: 'a', seed 1, has step 10 after step 10"},
         {"t.csv", steps + "a,1,0,1\na,1,10,1\na,1,5,1\n", "t.csv:4: 'a', seed 1, has step 5 after step 10"},
         {"t.csv", steps + "a,1,0,1\na,1,0.5,1\n", "t.csv:3: step: '0.5' is no whole number"},
         {"t.csv", "arm,seed,loss,seed\na,1,1,1\n", "t.csv:1: two columns are called 'seed'"},

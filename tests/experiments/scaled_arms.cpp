@@ -2,8 +2,8 @@
 
 #include "experiments/study/softmax_scaling.hpp"
 #include "nn/models/blocks.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/nn/models.hpp"
-#include "tests/program.hpp"
 
 TEST_SUITE("scaled_arms") {
   using namespace heed;
@@ -99,11 +99,10 @@ TEST_SUITE("scaled_arms") {
         "add:\n  small: {model.attention.scale: none, model.key_width: 16, model.query_key_spread: 0.5}\n"
         "  large: {model.attention.scale: rsqrt, model.key_width: 16, model.query_key_spread: 2}\nseeds: 2\nmetric: validation.loss\n");
     test::run_well({"run", folder / "ablation.yaml", "--output", (folder / "runs").string(), "--quiet"});
-    auto const html = test::get(folder / "runs/factors/report.html");
-    for (char const* const part : {"At d_k 16, α = ", "The factor, or the variance that scores start with", "no scale, smaller start",
-                                   "Trained heads compared with random scores", "At the first probe tr J of a head is",
-                                   "Curvature of the loss", "sharpness goes as d_k to the power"})
-      CHECK_MESSAGE(html.find(part) != std::string::npos, part);
+    test::check_holds(test::get(folder / "runs/factors/report.html"),
+                      {"At d_k 16, α = ", "The factor, or the variance that scores start with", "no scale, smaller start",
+                       "Trained heads compared with random scores", "At the first probe tr J of a head is", "Curvature of the loss",
+                       "sharpness goes as d_k to the power"});
     auto const material = read_material(folder / "runs/factors");
     auto const arms = scaled_arms(material);
     REQUIRE(arms.size() == 8);
