@@ -69,23 +69,14 @@ TEST_SUITE("refusals") {
     std::string const text =
         fmt::format("data: {}\nmodel: {{{}}}\ntrain: {{steps: 1, batch: 2{}}}\n", data, model, train.empty() ? "" : ", " + train);
     CAPTURE(text);
-    std::string refusal;
-    try {
-      auto const loaded = test::written(text);
-      Trainer trainer(loaded, true);
-      try {
-        Row row;
-        trainer.train_step(row);
-        trainer.evaluate(row);
-        ++tally.trained;
-      } catch (Error const& error) {
-        FAIL_CHECK("it was not refused, and then: " << error.what());
-      }
+    std::optional<LoadedExperiment> loaded;
+    std::optional<Trainer> trainer;
+    std::string const refusal = test::refusal<ConfigError>([&] { trainer.emplace(loaded.emplace(test::written(text)), true); });
+    if (refusal.empty()) {
+      Row row;
+      CHECK(test::refusal([&] { trainer->train_step(row), trainer->evaluate(row); }) == "");
+      ++tally.trained;
       return;
-    } catch (ConfigError const& error) {
-      refusal = error.what();
-    } catch (Error const& error) {
-      FAIL_CHECK("refused without a place: " << error.what());
     }
     CAPTURE(refusal);
     ++tally.refused;

@@ -1,5 +1,6 @@
 #include "experiments/ablation/scaling/scaled_arms.hpp"
 
+#include "autograd/ops/softmax.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "nn/models/blocks.hpp"
 #include "tests/experiments/said.hpp"
@@ -45,12 +46,10 @@ TEST_SUITE("scaled_arms") {
         double mean = 0;
         for (Index i = 0; i < 2 * queries; ++i) {
           double const sign = i < queries ? 1 : -1;
-          std::vector<double> z, p;
+          std::vector<double> z;
           for (Index j = 0; j < n; ++j) z.push_back(sign * scale * static_cast<double>(at(block.products, j * queries + i % queries)));
-          double const largest = *std::max_element(z.begin(), z.end());
-          double total = 0, squared = 0;
-          for (double const x : z) total += std::exp(x - largest);
-          for (double const x : z) p.push_back(std::exp(x - largest) / total);
+          auto const p = softmax(Tensor::of(z, {n}, DType::float64)).to_vector();
+          double squared = 0;
           for (std::size_t a = 0; a < p.size(); ++a)
             for (std::size_t c = 0; c < static_cast<std::size_t>(d); ++c) {
               double sum = 0;

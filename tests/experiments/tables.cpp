@@ -122,24 +122,20 @@ TEST_SUITE("tables") {
       Change change = {};
     };
     std::string const rows = "a\tx\nb\ty\nc\tx\nd\ty\n", csv = "a,x\nb,y\nc,x\nd,y\n";
+    std::string const swapped = "', which data.columns calls column 2", renamed = "; data.columns calls them text, label",
+                      undeclared = "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example";
+    Change const named = columns({"text", "label"}), headless = columns({"text", "label"}, false);
     for (Case const& each : std::vector<Case>{
              {"t.tsv", "text\tlabel\n" + rows, "", ""},
-             {"t.tsv", "text\tlabel\n" + rows, "", "", columns({"text", "label"})},
-             {"t.tsv", "label\ttext\n" + rows, "t.tsv:1: the header calls column 1 'label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.csv", "Label,Text\n" + csv, "t.csv:1: the header calls column 1 'Label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.tsv", "label\tmore\n" + rows, "t.tsv:1: the header calls column 1 'label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.tsv", "sentence\tgold\n" + rows, "",
-              "t.tsv: the header names the columns sentence, gold; data.columns calls them text, label", columns({"text", "label"})},
-             {"t.tsv", "Text\tLabel\n" + rows, "", "t.tsv: the header names the columns Text, Label; data.columns calls them text, label",
-              columns({"text", "label"})},
-             {"t.tsv", "sentence\tgold\n" + rows, "", single + "'gold' (t.tsv:1)", columns({"text", "label"}, false)},
-             {"t.tsv", "text\tlabel\n" + rows, "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example",
-              "", columns({"text", "label"}, false)},
-             {"t.tsv", "Label\ttext \n" + rows, "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example",
-              "", columns({"text", "label"}, false)},
+             {"t.tsv", "text\tlabel\n" + rows, "", "", named},
+             {"t.tsv", "label\ttext\n" + rows, "t.tsv:1: the header calls column 1 'label" + swapped, "", named},
+             {"t.csv", "Label,Text\n" + csv, "t.csv:1: the header calls column 1 'Label" + swapped, "", named},
+             {"t.tsv", "label\tmore\n" + rows, "t.tsv:1: the header calls column 1 'label" + swapped, "", named},
+             {"t.tsv", "sentence\tgold\n" + rows, "", "t.tsv: the header names the columns sentence, gold" + renamed, named},
+             {"t.tsv", "Text\tLabel\n" + rows, "", "t.tsv: the header names the columns Text, Label" + renamed, named},
+             {"t.tsv", "sentence\tgold\n" + rows, "", single + "'gold' (t.tsv:1)", headless},
+             {"t.tsv", "text\tlabel\n" + rows, undeclared, "", headless},
+             {"t.tsv", "Label\ttext \n" + rows, undeclared, "", headless},
              {"t.csv", ",text,label\n0,a,x\n1,b,y\n2,c,x\n3,d,y\n", "", ""},
              {"t.csv", "text,label,\na,x,0\nb,y,1\nc,x,2\nd,y,3\n", "", ""},
              {"t.csv", ",,text,label\n0,0,a,x\n1,1,b,y\n2,2,c,x\n3,3,d,y\n", "", ""},

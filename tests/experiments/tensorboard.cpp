@@ -12,15 +12,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The bytes of a text of hexadecimal digits; blanks do not count.
-std::string from_hex(std::string_view digits) {
-  std::string bytes, pair;
-  for (char const c : digits) {
-    if (c == ' ') continue;
-    pair += c;
-    if (pair.size() < 2) continue;
-    bytes += static_cast<char>(std::stoi(pair, nullptr, 16));
-    pair.clear();
-  }
+std::string from_hex(std::string digits) {
+  std::erase(digits, ' ');
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
   return bytes;
 }
 

@@ -47,6 +47,7 @@ TEST_SUITE("translate") {
   };
 
   using test::lines_of;
+  std::string const byte_order_mark = "\xEF\xBB\xBF";
 
   /// A text after which a read fails: memory of this process, behind which none is mapped.
   class CutOff {
@@ -122,9 +123,8 @@ TEST_SUITE("translate") {
     CHECK(lines[2] == lines[6]);
     CHECK(run("") == "");
     CHECK(run("ein") == lines[2] + "\n");  // no end of the last line
-    CHECK(run("\xEF\xBB\xBF"
-              "ein\nein\n") == lines[2] + "\n" + lines[2] + "\n");  // a byte-order mark
-    CHECK(run("\xEF\xBB\xBF\nein\n") == "\n" + lines[2] + "\n");
+    CHECK(run(byte_order_mark + "ein\nein\n") == lines[2] + "\n" + lines[2] + "\n");
+    CHECK(run(byte_order_mark + "\nein\n") == "\n" + lines[2] + "\n");
     CHECK(run("ein\r\nein\r\n") == lines[2] + "\n" + lines[2] + "\n");  // of Windows
     auto options = run.options();
     options.at_once = true;
@@ -248,9 +248,7 @@ TEST_SUITE("translate") {
           "standard input:2: 9 words and <eos>, but the model reads at most 9 tokens");
     CHECK(refused(std::string("ein \0 hund\n", 11)).empty());  // a word like another
     CHECK(refused("<bos> <pad> <eos> <unk>\n").empty());       // words that no vocabulary has
-    CHECK(refused("\xEF\xBB\xBF"
-                  "ein\n")
-              .empty());
+    CHECK(refused(byte_order_mark + "ein\n").empty());
     CHECK_THROWS_WITH_AS(Run(", attention: {score: location}")("ein\nder der der der der der der der der\nein\n"),
                          "standard input:2: location: 10 keys, but it has learned scores for 9 places only", FileError);
     auto options = run.options();
@@ -326,9 +324,7 @@ TEST_SUITE("translate") {
       options.attention = run.folder / ("where." + kind);
       CHECK(run("der hund\n\nein\n", options) == run("der hund\n\nein\n"));
       if (kind != "html") {
-        CHECK(std::filesystem::exists(run.folder / ("where-1." + kind)));
-        CHECK(!std::filesystem::exists(run.folder / ("where-2." + kind)));
-        CHECK(std::filesystem::exists(run.folder / ("where-3." + kind)));
+        for (int const line : {1, 2, 3}) CHECK(std::filesystem::exists(run.folder / fmt::format("where-{}.{}", line, kind)) == (line != 2));
         run("der hund\n", options);
         CHECK(std::filesystem::exists(options.attention));
         continue;
