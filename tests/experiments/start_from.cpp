@@ -7,8 +7,8 @@
 #include "experiments/train/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 
 namespace heed {
@@ -120,9 +120,8 @@ TEST_SUITE("start_from") {
       if (layers < 2) CHECK(values(started.parameters(), "blocks.1.mlp.up.weight") == values(drawn.parameters(), "blocks.1.mlp.up.weight"));
     }
     auto const three = bench.loaded("second", fine_tuning(gpt + classifies, "from: first, layers: 3"));
-    auto const said = test::refusal([&] { Trainer const refused(three, true); });
-    CHECK(said.find("second.yaml:4:") != std::string::npos);
-    CHECK(said.find("init.layers: 3 are more than the 2 blocks of") != std::string::npos);
+    test::check_holds(test::refusal([&] { Trainer const refused(three, true); }),
+                      {"second.yaml:4:", "init.layers: 3 are more than the 2 blocks of"});
   }
 
   TEST_CASE_FIXTURE(OnBench, "special tokens that both have go by their names; segments and the head of next sentences") {
@@ -143,16 +142,15 @@ TEST_SUITE("start_from") {
     auto const started = [&](std::vector<std::string> const& more) {
       return Trainer(bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), more), true);
     };
-    auto const refused = [&](std::vector<std::string> const& more) { return test::refusal<FileError>([&] { started(more); }); };
     auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), {"model.context=8"});
     Trainer const shorter(loaded, true);
     CHECK(row(shorter.parameters(), "position_embedding.weight", 7) == row(*source.parameters, "position_embedding.weight", 7));
-    CHECK(refused({"model.context=13"}).find("'position_embedding.weight' is [12, 8], the model's is [13, 8]") != std::string::npos);
-    CHECK(refused({"model.width=16"}).find("'blocks.0.norm1.weight' is [8], the model's is [16]") != std::string::npos);
-    CHECK(refused({"model.layers=3"}).find("'blocks.2.norm1.weight' [8] is missing") != std::string::npos);
-    CHECK(refused({"model.layers=1"}).find("'blocks.1.attention.key.bias' [8] is not the model's") != std::string::npos);
-    CHECK(refused({"data.tokenizer=char"}).find("has other tokens than the data: its vocabulary has 256 tokens, theirs 3") !=
-          std::string::npos);
+    test::check_refusals<FileError>([&](std::string const& change) { started({change}); },
+                                    {{"model.context=13", "'position_embedding.weight' is [12, 8], the model's is [13, 8]"},
+                                     {"model.width=16", "'blocks.0.norm1.weight' is [8], the model's is [16]"},
+                                     {"model.layers=3", "'blocks.2.norm1.weight' [8] is missing"},
+                                     {"model.layers=1", "'blocks.1.attention.key.bias' [8] is not the model's"},
+                                     {"data.tokenizer=char", "has other tokens than the data: its vocabulary has 256 tokens, theirs 3"}});
     CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
   }
 
