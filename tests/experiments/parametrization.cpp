@@ -117,14 +117,14 @@ TEST_SUITE("parametrization") {
     std::map<std::string, double> before;
     for (auto const& [name, parameter] : parameters.all()) before[name] = parameter.to_vector().front();
     optimizer->step(0.01);  // the first step of Adam is lr · sign(gradient)
-    for (auto const& each : {std::pair<std::string, double>{"blocks.0.attention.query.weight", 0.25},
-                             {"blocks.1.mlp.down.weight", 0.25},
-                             {"token_embedding.weight", 1},
-                             {"position_embedding.weight", 1}}) {
-      auto const& [name, rate] = each;
+    std::map<std::string, double> const rates{{"blocks.0.attention.query.weight", 0.25},
+                                              {"blocks.1.mlp.down.weight", 0.25},
+                                              {"token_embedding.weight", 1},
+                                              {"position_embedding.weight", 1}};
+    for (auto const& each : rates) {
       INFO(each.first);
-      double const expected = before[name] * (1 - 0.01 * 0.125) - 0.01 * rate;
-      CHECK(parameters.find(name)->to_vector().front() == doctest::Approx(expected).epsilon(1e-6));
+      double const expected = before[each.first] * (1 - 0.01 * 0.125) - 0.01 * each.second;
+      CHECK(parameters.find(each.first)->to_vector().front() == doctest::Approx(expected).epsilon(1e-6));
     }
   }
 
