@@ -24,20 +24,18 @@ TEST_SUITE("malformed_parallel") {
 
   }  // namespace
 
-  TEST_CASE("the files and the configuration that the cases change are good ones, with words never seen as well") {
-    Bench const bench;
-    bench.put("v.de", "das nie gesehene <unk>\n");
-    bench.put("v.en", "never\tseen  <unk> \r\n");
-    test::run_well(bench.command());
+  TEST_CASE_FIXTURE(Bench, "the files and the configuration that the cases change are good ones, with words never seen as well") {
+    put("v.de", "das nie gesehene <unk>\n");
+    put("v.en", "never\tseen  <unk> \r\n");
+    test::run_well(command());
     std::string const keys = "tokens: 12, longest: 3, least_count: 1, vocabularies: separate";
-    test::run_well(bench.command({"--fresh", "data={kind: parallel, train: t, from: en, to: de, " + keys + "}"}));
+    test::run_well(command({"--fresh", "data={kind: parallel, train: t, from: en, to: de, " + keys + "}"}));
   }
 
-  TEST_CASE("files: more in suite parallel_text") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "files: more in suite parallel_text") {
     auto const refuses = [&](std::string const& file, std::vector<BadFile> const& rows, std::string const& other, std::string const& text) {
-      bench.put(other, text);
-      bench.refuses_files(0, "", file, rows);
+      put(other, text);
+      refuses_files(0, "", file, rows);
     };
     refuses("t.de",
             {

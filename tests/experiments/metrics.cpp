@@ -1,6 +1,6 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
-#include "tests/program.hpp"
+#include "tests/experiments/said.hpp"
 
 // What metrics say of themselves.
 
@@ -9,7 +9,6 @@ TEST_SUITE("metrics") {
   namespace {
 
   constexpr char const* config = R"(
-name: short
 data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
 model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8, position: rotary}
 train: {steps: 30, batch: 2, ema: 0.9, evaluate: {every: 20, lengths: [8, 12]}, checkpoint: {every: 5}}
@@ -75,9 +74,7 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
       CHECK(names.insert(info.name).second);
       CHECK(!info.help.empty());
     }
-    test::put(folder / "short.yaml", config);
-    test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    for (auto const& metric : read_history(folder / "short")) {
+    for (auto const& metric : read_history(test::trained(folder, "short", config))) {
       CHECK_MESSAGE(find_metric(metric.first) != nullptr, metric.first);
       CHECK(MetricKey::of(metric.first).text() == metric.first);
     }

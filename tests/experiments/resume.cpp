@@ -202,8 +202,7 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("what a kill leaves half done is taken back") {
-    CutRuns runs;
+  TEST_CASE_FIXTURE(InCutRuns, "what a kill leaves half done is taken back") {
     begin_by_copy(runs);
     auto const step = load_checkpoint(runs.run).step;
     auto const at = [&](Index later) { return std::to_string(step + later); };
@@ -254,9 +253,8 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("more steps go on from the end; the rows are those of a run that was meant to be as long") {
+  TEST_CASE_FIXTURE(InCutRuns, "more steps go on from the end; the rows are those of a run that was meant to be as long") {
     Arguments const steady{"train.schedule=constant", "train.steps=40"}, short_one{"train.schedule=constant", "train.steps=15"};
-    CutRuns const runs;
     runs.train(short_one);
     CHECK(load_checkpoint(runs.run).step == 15);
     check_finishes(runs, measure(steady).trace, steady);
@@ -372,9 +370,8 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
-  TEST_CASE("one thread, rows now and then, no averages") {
+  TEST_CASE_FIXTURE(InCutRuns, "one thread, rows now and then, no averages") {
     Arguments const other{"--threads", "1", "train.log.every=7", "train.ema=none", "train.optimizer={kind: sgd, lr: 0.1}"};
-    CutRuns const runs;
     auto const expected = measure(other).trace;
     for (int i = 0; i < 2; ++i) test::kill_after((0.2 + 0.5 * test::random_share()) * undisturbed().seconds, runs.command(other));
     check_finishes(runs, expected, other);

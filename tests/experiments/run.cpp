@@ -87,9 +87,8 @@ TEST_SUITE("run") {
     CHECK(peak("probed", {"probes={every: 2, rows: 12, attention: [entropy]}"}) == doctest::Approx(plain).epsilon(0.05));
   }
 
-  TEST_CASE("the precision of products: other bits, the same every time, and named in the summary") {
+  TEST_CASE_FIXTURE(InRuns, "the precision of products: other bits, the same every time, and named in the summary") {
     WithProducts const restored(products());
-    Runs const runs;
     auto const loss = [&](std::string const& name, std::vector<std::string> const& overrides) {
       return runs.made(name, test::joined(overrides, {"model.width=64"})).back()["validation.loss"].get<double>();
     };
@@ -109,10 +108,9 @@ TEST_SUITE("run") {
     }
   }
 
-  TEST_CASE("the same metrics on any number of threads, in every precision") {
+  TEST_CASE_FIXTURE(InRuns, "the same metrics on any number of threads, in every precision") {
     WithProducts const restored(products());
     Threads const before(threads());
-    Runs const runs;
     using Overrides = std::vector<std::string>;
     std::vector<Overrides> const kinds{
         {},

@@ -124,24 +124,22 @@ metric: validation.accuracy
     CHECK(!suite_estimates({a, b}, 5, 0, 1000)[1].interval);
   }
 
-  TEST_CASE("a small suite, from its file to its page") {
-    SuiteBench const bench;
-    test::check_holds(bench.call("check"), {"ablation: copy", "ablation: reverse", "set: {train.batch: 2, data.kind: copy}",
-                                            "set: {data.kind: reverse, train.batch: 4}"});
-    test::check_holds(bench.call("plan"), {"runs/s", "reverse  2     4", "about 0:0"});
-    CHECK(!std::filesystem::exists(bench.folder / "runs"));
-    auto const output = bench.call("run");
-    test::check_holds(output, {"Over all tasks, differences to 8", "Means by task", "over 2 tasks × 2 seeds", "runs/s/report.html"});
-    test::check_holds(test::get(bench.folder / "runs/s/report.html"), {"Paired differences by task", "<svg role=", "tokens per second"});
-    for (char const* file : {"figures/costs.svg", "figures/interquartile_mean.pdf", "figures/tasks.svg", "copy/report.html", "summary.md"})
-      CHECK(std::filesystem::exists(bench.folder / "runs/s" / file));
-    CHECK(test::json_of(bench.folder / "runs/s/summary.json")["tables"][1]["rows"][0].dump() == R"(["arm","copy","reverse"])");
+  TEST_CASE_FIXTURE(SuiteBench, "a small suite, from its file to its page") {
+    test::check_holds(call("check"), {"ablation: copy", "ablation: reverse", "set: {train.batch: 2, data.kind: copy}",
+                                      "set: {data.kind: reverse, train.batch: 4}"});
+    test::check_holds(call("plan"), {"runs/s", "reverse  2     4", "about 0:0"});
+    CHECK(!std::filesystem::exists(folder / "runs"));
+    test::check_holds(call("run"), {"Over all tasks, differences to 8", "Means by task", "over 2 tasks × 2 seeds", "runs/s/report.html"});
+    test::check_holds(test::get(folder / "runs/s/report.html"), {"Paired differences by task", "<svg role=", "tokens per second"});
+    for (char const* name : {"figures/costs.svg", "figures/interquartile_mean.pdf", "figures/tasks.svg", "copy/report.html", "summary.md"})
+      CHECK(std::filesystem::exists(folder / "runs/s" / name));
+    CHECK(test::json_of(folder / "runs/s/summary.json")["tables"][1]["rows"][0].dump() == R"(["arm","copy","reverse"])");
 
     // What is pooled is what the ablations measured.
-    auto const rows = bench.results();
+    auto const rows = results();
     std::vector<double> pooled;
     for (char const* task : {"copy", "reverse"}) {
-      auto const summary = test::json_of(bench.folder / "runs/s" / task / "summary.json");
+      auto const summary = test::json_of(folder / "runs/s" / task / "summary.json");
       for (auto const& value : summary["arms"][1]["values"]) pooled.push_back(value.get<double>());
     }
     REQUIRE(pooled.size() == 4);
@@ -151,10 +149,10 @@ metric: validation.accuracy
     CHECK(std::ranges::count(rows, "score", [](auto const& row) { return row[3]; }) == 8);
 
     // Again: nothing is trained, and the bits are the same.
-    CHECK(bench.call("run", {"--quiet"}).empty());
-    CHECK(bench.results() == rows);
+    CHECK(call("run", {"--quiet"}).empty());
+    CHECK(results() == rows);
     // A table with a hole is pooled without that seed.
-    auto const suite = load_suite(bench.file, {"seeds=4"}, {.output = bench.output, .data = {}, .config_folder = {}});
+    auto const suite = load_suite(file, {"seeds=4"}, {.output = output, .data = {}, .config_folder = {}});
     test::check_holds(write_suite(suite), {"2 seeds (of 4: those that every arm has finished in every task)"});
   }
 
