@@ -121,13 +121,13 @@ TEST_SUITE("predict") {
       plain += fmt::format("say {}\tred\tblue\n", word);
     }
     test::put(folder / "choices.tsv", choices), test::put(folder / "spans.tsv", spans), test::put(folder / "plain.tsv", plain);
-    std::string const steps = "train: {steps: 2, batch: 8, evaluate: {every: 2}}\n";
+    std::vector<std::string> const steps{"train={steps: 2, batch: 8, evaluate: {every: 2}}"};
     auto const chosen =
         test::trained(folder, "chosen",
                       "data: {kind: examples, training: choices.tsv, validation: 0.2, columns: [text, a, b, label], options: "
                       "[\"{a}\", \"{b}\"], tokenizer: words}\n"
-                      "model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 16, head: choice}\n" +
-                          steps);
+                      "model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 16, head: choice}\n",
+                      steps);
     auto const found = predicted(chosen, folder / "plain.tsv");
     REQUIRE(found.size() == 60);
     CHECK(found[0]["options"] == test::Json({"red", "blue"}));
@@ -136,8 +136,8 @@ TEST_SUITE("predict") {
     auto const span = test::trained(folder, "span",
                                     "data: {kind: examples, training: spans.tsv, validation: 0.2, header: true, text: \"{q}\", second: "
                                     "\"{p}\", answer: \"{a}\", tokenizer: words}\n"
-                                    "model: {kind: bert, layers: 1, heads: 2, width: 8, context: 16, head: span}\n" +
-                                        steps);
+                                    "model: {kind: bert, layers: 1, heads: 2, width: 8, context: 16, head: span}\n",
+                                    steps);
     test::put(folder / "questions.tsv", "q\tp\nwhat ?\twe said thing3 now\n");
     auto const answers = predicted(span, folder / "questions.tsv");
     REQUIRE(answers.size() == 1);

@@ -50,12 +50,6 @@ TEST_SUITE("qk_clip") {
     return settings;
   }
 
-  /// A model whose biases, too, are far from zero.
-  void draw_biases(Parameters& parameters) {
-    for (auto [name, parameter] : parameters.all())
-      if (name.ends_with("bias")) copy_elements(test::some(parameter.shape(), name), parameter);
-  }
-
   }  // namespace
 
   TEST_CASE("the largest score of a head becomes τ where it was larger; all else stays, bit by bit") {
@@ -66,7 +60,8 @@ TEST_SUITE("qk_clip") {
         settings.key_heads = key_heads, settings.attention.scale = scale;
         Parameters parameters(3, DType::float64, test::wide(0.4));
         Gpt const gpt(parameters, settings, vocabulary);
-        draw_biases(parameters);
+        for (auto [name, parameter] : parameters.all())  // biases, too, are far from zero
+          if (name.ends_with("bias")) copy_elements(test::some(parameter.shape(), name), parameter);
         auto const before = plain_largest(gpt);
         auto sorted = before;
         std::ranges::sort(sorted);

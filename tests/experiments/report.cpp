@@ -15,17 +15,6 @@ TEST_SUITE("report") {
   namespace fs = std::filesystem;
   using test::field, test::Finished, test::gnuplot_is_there, test::has, test::reported;
 
-  namespace {
-
-  Figure learning_figure(Material const& material) {
-    auto const all = figures(material);
-    auto const found = std::ranges::find(all, std::string("validation_loss"), &Figure::name);
-    REQUIRE(found != all.end());
-    return *found;
-  }
-
-  }  // namespace
-
   TEST_CASE_FIXTURE(Finished, "a page says what was run, what came out and what failed, with every text escaped") {
     auto const html = report();
     test::check_holds(
@@ -63,7 +52,10 @@ TEST_SUITE("report") {
   TEST_CASE_FIXTURE(Finished, "what others have reported is drawn beside the arms, a number across all steps") {
     auto const published = [&] {
       std::map<std::string, Curve> curves;  // by name
-      auto const panel = learning_figure(read_material(path)).panels.back();
+      auto const all = figures(read_material(path));
+      auto const learning = std::ranges::find(all, std::string("validation_loss"), &Figure::name);
+      REQUIRE(learning != all.end());
+      auto const& panel = learning->panels.back();
       std::size_t next = panel.ends.size();
       for (auto layer = panel.layers.rbegin(); layer != panel.layers.rend() && next > 0; ++layer)
         if (--next; layer->as == As::joined_dots) curves[panel.ends[next].name] = layer->points;

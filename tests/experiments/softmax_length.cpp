@@ -105,10 +105,10 @@ TEST_SUITE("softmax_length") {
     }
     CHECK(compared == 3 * (3 + 4) * 4);
     for (auto const& gap : gaps) {
-      auto const& [width, points] = gap;
       CAPTURE(gap.first);
-      double const exponent = std::log(points.back().second / points.front().second) / std::log(points.back().first / points.front().first);
-      CHECK(exponent == doctest::Approx(2 / (std::stod(width) - 1)).epsilon(0.15));
+      auto const &few = gap.second.front(), &many = gap.second.back();
+      double const exponent = std::log(many.second / few.second) / std::log(many.first / few.first);
+      CHECK(exponent == doctest::Approx(2 / (std::stod(gap.first) - 1)).epsilon(0.15));
     }
     test::check_holds(test::get(path / "report.html"), {"Gap function", "what softmax passes"});
   }
