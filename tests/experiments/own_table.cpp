@@ -30,8 +30,7 @@ TEST_SUITE("own_table") {
     char const* const things[]{"film", "plot", "cast", "end", "music"};
     for (int i = 0; i < 200; ++i) {
       bool const good = i * 7 % 3 == 1 || i % 5 == 0;
-      text += std::string("the ") + things[i % 5] + " of part " + std::to_string(i) + " is " + (good ? "great" : "awful") + "\t" +
-              (good ? "yes" : "no") + "\n";
+      text += fmt::format("the {} of part {} is {}\t{}\n", things[i % 5], i, good ? "great" : "awful", good ? "yes" : "no");
     }
     return text;
   }
