@@ -3,7 +3,12 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/shape.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
+#include "tests/experiments/said.hpp"
+#include "tests/experiments/written.hpp"
+#include "tests/nn/models.hpp"
 #include "tests/nn/small_model.hpp"
+#include "tests/npz.hpp"
+#include "tests/rooms.hpp"
 
 TEST_SUITE("attention_maps") {
   using namespace heed;
@@ -75,5 +80,56 @@ TEST_SUITE("attention_maps") {
     auto const one = record_attention_maps(StepByStep(), {{"inputs", tokens({1, 4}, {1, 2})}, {"source", tokens({4}, {1, 1})}}, {});
     CHECK(one.parts[0].lengths.empty());
     CHECK(names(one.arrays(false)).size() == 8);
+  }
+
+  TEST_CASE_FIXTURE(test::InFolder, "a run's maps hold the first validation rows and their weights") {
+    for (std::string const model : {"gpt", "bert"}) {
+      auto const loaded =
+          test::written("dtype: float64\ndata: {kind: grammar, validation: 12, ngram_sentences: 10, longest: 4}\nmodel: {kind: " + model +
+                        ", layers: 2, heads: 3, width: 12, context: 6}\ntrain: {steps: 10, batch: 3}\nprobes: {maps: {examples: 2}}\n");
+      Trainer const trainer(loaded, true);
+      AttentionMapWriter const maps(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0);
+      CHECK((maps.due(500, false) && maps.due(7, true) && !maps.due(7, false)));
+      maps.write(500);
+      auto const arrays = test::read_npz(folder.path() / "attention" / "step-000500.npz");
+      CHECK(arrays.size() == 5);
+      test::check_holds(arrays.at("lengths.npy").header, {"(2,)"});
+      test::check_holds(arrays.at("tokens.npy").header, {"(2, 6)"});
+      test::check_holds(arrays.at("labels.npy").header, {"(12,)"});
+      test::check_holds(arrays.at("layer1.weights.npy").header, {"(2, 3, 6, 6)"});
+      Batch const batch = trainer.data().validation(0, 2, 6);
+      auto const inputs = batch["inputs"].data<std::int64_t>();
+      CHECK(std::memcmp(inputs.data(), arrays.at("tokens.npy").data.data(), inputs.size_bytes()) == 0);
+      test::RecordedPass const recorded({.weights = true});
+      trainer.model().logits(batch, recorded.pass);
+      for (std::size_t const layer : {0, 1})
+        CHECK(test::doubles(arrays.at(fmt::format("layer{}.weights.npy", layer))) == recorded.records()[layer].weights.to_vector());
+      CHECK((arrays.at("labels.npy").data.find("M\0\0\0A\0\0\0S\0\0\0K", 0, 13) != std::string::npos) == (model == "bert"));
+    }
+  }
+
+  TEST_CASE("maps of an encoder-decoder: tokens of source and target, and for every layer what looks at what" *
+            test::needs("translation")) {
+    test::Folder const folder;
+    auto const loaded = test::written(
+        "data: {kind: pairs, task: {kind: digits}, validation: 3}\nmodel: {kind: transformer, layers: 1, heads: 2, width: 8, context: 40}\n"
+        "train: {steps: 1, batch: 2}\nprobes: {maps: {examples: 2}}\n");
+    Trainer const trainer(loaded, true);
+    AttentionMapWriter(loaded.settings.probes.maps, trainer.model(), trainer.data(), folder.path(), 0).write(0);
+    auto const arrays = heed::read_npz(folder.path() / "attention" / "step-000000.npz");
+    Batch const batch = trainer.data().validation(0, 2, 40);
+    for (std::string const part : {"inputs", "source"}) {
+      CHECK(arrays.at(part + ".tokens").tensor().to_vector() == batch[part].to_vector());
+      auto const lengths = batch[part == "inputs" ? "lengths" : "source_lengths"].data<std::int64_t>();
+      bool const padded = std::ranges::any_of(lengths, [&](Index length) { return length < batch[part].size(1); });
+      CHECK(arrays.contains(part + ".lengths") == padded);
+      auto const labels = arrays.at(part + ".labels").texts();
+      CHECK((part == "inputs" ? labels[0] == "<bos>" : heed::at(labels, lengths[0] - 1) == "<eos>"));
+    }
+    using Labels = std::vector<std::string>;
+    CHECK(arrays.at("layer0.of").texts() == Labels{"encoder.blocks.0.attention", "source", "source"});
+    CHECK(arrays.at("layer1.of").texts() == Labels{"decoder.blocks.0.attention", "inputs", "inputs"});
+    CHECK(arrays.at("layer2.of").texts() == Labels{"decoder.blocks.0.cross_attention", "inputs", "source"});
+    CHECK(arrays.at("layer2.weights").tensor().shape() == Shape{2, 2, batch["inputs"].size(1), batch["source"].size(1)});
   }
 }

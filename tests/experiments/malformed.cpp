@@ -14,9 +14,8 @@ TEST_SUITE("malformed") {
 
   namespace {
 
-  using test::BadFile, test::Damage, test::folder_there, test::gone, test::half;
+  using test::BadFile, test::Damage, test::folder_there, test::gone, test::half, test::Words;
   using Arguments = std::vector<std::string>;
-  using Words = std::vector<std::string>;
   using Tensors = std::vector<std::pair<std::string, Tensor>>;
   using Metadata = std::map<std::string, std::string>;
 
@@ -155,12 +154,9 @@ TEST_SUITE("malformed") {
 
   TEST_CASE_FIXTURE(Bench, "configurations that are no YAML at all") {
     std::vector<BadFile> rows{{gone, {"no such file"}, {}, 2}, {folder_there, {"is a folder"}, {}, 2}};
-    for (Damage const& text :
-         {Damage(""), Damage("\n\n"), Damage("just words"), Damage("- a\n- b\n"), Damage("{"), Damage(std::string(1000, '[')),
-          Damage(std::string("\x7f"
-                             "ELF\x02\x01\x01\0\0\0",
-                             10)),
-          Damage(std::string(5000, '\xff')), Damage(std::string("\xff\xfen\0a\0m\0e\0", 10))})
+    for (Damage const& text : {Damage(""), Damage("\n\n"), Damage("just words"), Damage("- a\n- b\n"), Damage("{"),
+                               Damage(std::string(1000, '[')), Damage(std::string("\177ELF\2\1\1\0\0\0", 10)),
+                               Damage(std::string(5000, '\xff')), Damage(std::string("\xff\xfen\0a\0m\0e\0", 10))})
       rows.insert(rows.begin(), {text, {"bad.yaml:"}, {}, 2});
     refuses_files(0, "", "bad.yaml", rows);
   }
@@ -183,16 +179,11 @@ TEST_SUITE("malformed") {
 
   TEST_CASE_FIXTURE(Bench, "command lines: more in suite command_line") {
     auto const path = at("bad.yaml");
-    for (auto const& each : std::vector<std::pair<Arguments, Words>>{
-             {{"runn", path}, {"runn", "did you mean 'run'?"}},
-             {{"run", path, "sede=1"}, {"argument 'sede=1'", "did you mean 'seed'?"}},
-             {{"run", path, "name=../up"}, {"argument 'name=../up'"}},
-             {{"check", "bad.yml"}, {"bad.yml", "no such file"}},
-             {{"sample", "/no/such/run"}, {"/no/such/run", "no such run"}},
-         }) {
-      CAPTURE(each.first.back());
-      test::refuses(each.first, 2, each.second);
-    }
+    test::refuses({"runn", path}, 2, {"runn", "did you mean 'run'?"});
+    test::refuses({"run", path, "sede=1"}, 2, {"argument 'sede=1'", "did you mean 'seed'?"});
+    test::refuses({"run", path, "name=../up"}, 2, {"argument 'name=../up'"});
+    test::refuses({"check", "bad.yml"}, 2, {"bad.yml", "no such file"});
+    test::refuses({"sample", "/no/such/run"}, 2, {"/no/such/run", "no such run"});
     test::put(folder / "runs", "a file where the runs should be");
     test::refuses(command(), 1, {run.string()});
   }

@@ -11,6 +11,8 @@ TEST_SUITE("malformed_examples") {
 
   using Change = std::function<void(FileExamples&)>;
 
+  std::string const not_utf8 = " is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1";
+
   /// What reading a folder's files says, without the folder's name; "" if nothing.
   std::string said(test::Folder const& folder, FileExamples settings) {
     return test::without_folder(test::refusal([&] { settings.read({folder.path(), folder / "data", 1, true}); }), folder);
@@ -21,8 +23,9 @@ TEST_SUITE("malformed_examples") {
     Change change = [](FileExamples&) {};
   };
 
-  Change with_classes(std::vector<std::string> const& names) {
-    return [=](FileExamples& all) { all.classes = names; };
+  /// A setting that is a list of words gets these.
+  Change with(std::vector<std::string> FileExamples::*setting, std::vector<std::string> const& words) {
+    return [=](FileExamples& all) { all.*setting = words; };
   }
 
   FileExamples described(std::string const& file) {
@@ -55,25 +58,22 @@ TEST_SUITE("malformed_examples") {
         {"t.tsv", head + "\t1\nbad\t0\n", "t.tsv:2: the text is empty"},
         {"t.tsv", head + "good\t1\n\nbad\t0\n", "t.tsv:3: the line is empty"},
         {"t.tsv", head + "good\t1\n \t \r\nbad\t0\n", "t.tsv:3: the line is empty"},
-        {"t.tsv", head + "good\t1\nb\xf0 d\t0\n",
-         "t.tsv:3:2: byte 0xf0 is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1"},
-        {"t.tsv", head + "gut \xc3\xa4\t1\n\xc3\xa4\xc3\xa4\xed\xa0\x80\t0\n",
-         "t.tsv:3:3: byte 0xed is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1"},
+        {"t.tsv", head + "good\t1\nb\xf0 d\t0\n", "t.tsv:3:2: byte 0xf0" + not_utf8},
+        {"t.tsv", head + "gut \xc3\xa4\t1\n\xc3\xa4\xc3\xa4\xed\xa0\x80\t0\n", "t.tsv:3:3: byte 0xed" + not_utf8},
         {"t.tsv", head + "good\t1\nb" + std::string(1, '\0') + "d\t0\n",
          "t.tsv:3:2: a NUL byte, which no text has; a file in UTF-16 must be saved as UTF-8"},
-        {"t.tsv", "\xff\xfet", "t.tsv:1:1: byte 0xff is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1"},
+        {"t.tsv", "\xff\xfet", "t.tsv:1:1: byte 0xff" + not_utf8},
         {"t.tsv", head + "good\t1\nbad\t1\n", "t.tsv:2: all labels are '1'"},
         {"t.tsv", head, "t.tsv:1: there are no rows"},
         {"t.tsv", "", "t.tsv: the file is empty"},
         {"t.tsv", "text\t\na\tb\n", "data.label: there is no column 'label'; t.tsv has text, "},
         {"t.tsv", head + "good\t1\n", "t.tsv:1: the header has 2 columns, and data.columns names 3",
-         [](FileExamples& all) {
-           all.columns = {"text", "label", "other"};
-         }},
+         with(&FileExamples::columns, {"text", "label", "other"})},
         {"t.tsv", head + "good\t1\nbad\t0\nbad\t2\n", "t.tsv:4: the label '2' is not one of data.classes; there are 0, 1",
-         with_classes({"0", "1"})},
+         with(&FileExamples::classes, {"0", "1"})},
         {"t.tsv", head + "a\tyes\nb\tno\nc\tyse\n",
-         "t.tsv:4: the label 'yse' is not one of data.classes; did you mean 'yes'?; there are no, yes", with_classes({"no", "yes"})},
+         "t.tsv:4: the label 'yse' is not one of data.classes; did you mean 'yes'?; there are no, yes",
+         with(&FileExamples::classes, {"no", "yes"})},
         {"t.txt", head + "good\t1\nbad\t0\n", "data.format: say how t.txt is written: tsv, csv, jsonl, blank or squad"},
         {"t.tsv", "text\tlabel\tsecond\na\t1\tb\nc\t0\t\n", "t.tsv:3: the second text is empty",
          [](FileExamples& all) { all.second = "{second}"; }},
@@ -95,8 +95,7 @@ TEST_SUITE("malformed_examples") {
         {"t.all", "0 how ?\n1\n", "t.all:2: has 1 column, and there are 2: label, text", blank},
         {"t.all", "\xef\xbb\xbf", "t.all:1: there are no rows", [](FileExamples& all) { all.format = "blank"; }},
         {"t.all", "0 how ?\n\n1 what ?\n", "t.all:2: the line is empty", blank},
-        {"t.all", "0 h\xf8w ?\n",
-         "t.all:1:4: byte 0xf8 is not UTF-8; save it as UTF-8, or say data.encoding: latin1 of examples in Latin-1", blank},
+        {"t.all", "0 h\xf8w ?\n", "t.all:1:4: byte 0xf8" + not_utf8, blank},
     });
   }
 

@@ -24,20 +24,18 @@ TEST_SUITE("malformed_parallel") {
 
   }  // namespace
 
-  TEST_CASE("the files and the configuration that the cases change are good ones, with words never seen as well") {
-    Bench const bench;
-    bench.put("v.de", "das nie gesehene <unk>\n");
-    bench.put("v.en", "never\tseen  <unk> \r\n");
-    test::run_well(bench.command());
+  TEST_CASE_FIXTURE(Bench, "the files and the configuration that the cases change are good ones, with words never seen as well") {
+    put("v.de", "das nie gesehene <unk>\n");
+    put("v.en", "never\tseen  <unk> \r\n");
+    test::run_well(command());
     std::string const keys = "tokens: 12, longest: 3, least_count: 1, vocabularies: separate";
-    test::run_well(bench.command({"--fresh", "data={kind: parallel, train: t, from: en, to: de, " + keys + "}"}));
+    test::run_well(command({"--fresh", "data={kind: parallel, train: t, from: en, to: de, " + keys + "}"}));
   }
 
-  TEST_CASE("files: more in suite parallel_text") {
-    Bench const bench;
+  TEST_CASE_FIXTURE(Bench, "files: more in suite parallel_text") {
     auto const refuses = [&](std::string const& file, std::vector<BadFile> const& rows, std::string const& other, std::string const& text) {
-      bench.put(other, text);
-      bench.refuses_files(0, "", file, rows);
+      put(other, text);
+      refuses_files(0, "", file, rows);
     };
     refuses("t.de",
             {
@@ -110,8 +108,6 @@ TEST_SUITE("malformed_parallel") {
     Bench().refuses_lines({
         {3, "data: {kind: paralel, train: t, from: de, to: en}", {":3:", "found 'paralel'; did you mean 'parallel'?"}},
         {3, "data: {kind: grammar}", {":3:", "reads 'source', which these data do not give"}},
-    });
-    Bench().refuses_lines({
         {4, "model: {kind: transformer, layers: 1, heads: 2, width: 16, context: 3}", {"t.de:1: ", "make model.context 4 or more"}, 3},
         {4, "model: {kind: transformer, mlp_width: 0}", {":4:", "model.mlp_width"}},
         {4, "model: {kind: transformer, mlp_widht: 64}", {":4:", "unknown key 'model.mlp_widht'; did you mean 'mlp_width'?"}},

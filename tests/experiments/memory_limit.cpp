@@ -1,5 +1,6 @@
 #include <sys/resource.h>
 
+#include "tests/engine.hpp"
 #include "tests/experiments/said.hpp"
 #include "tests/experiments/written.hpp"
 #include "tests/refusal.hpp"
@@ -24,10 +25,7 @@ TEST_SUITE("memory_limit") {
 
   /// The most that a Trainer holds until it could begin.
   Index peak_of(LoadedExperiment const& loaded) {
-    Index const before = memory_use().live;
-    reset_memory_peak();
-    Trainer const trainer(loaded, true);
-    return memory_use().peak - before;
+    return test::peak_of([&] { Trainer const trainer(loaded, true); });
   }
 
   }  // namespace

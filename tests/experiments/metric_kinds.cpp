@@ -1,9 +1,8 @@
-#include "experiments/data/pairs/pair_task.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/bleu.hpp"
 #include "experiments/metric/evaluated_batch.hpp"
+#include "tests/experiments/task.hpp"
 #include "tests/experiments/written.hpp"
-#include "tests/nn/choice.hpp"
 #include "tests/nn/small_model.hpp"
 
 // Every kind of metric by itself. What evaluations always have: suite validation.
@@ -82,15 +81,12 @@ TEST_SUITE("metric_kinds") {
     Index looks_ahead_;
   };
 
-  using test::Keys;
-
-  std::unique_ptr<Dataset> pairs(std::string const& task, Keys const& keys) {
-    auto data = test::chosen(choice_of<DataKind>(), "pairs", {{"validation", Index{20}}});
-    for (auto const& field : data.settings->fields())
-      if (field.name == "task") *std::get<Choice*>(field.target) = test::chosen(choice_of<PairKind>(), task, keys);
-    return open_dataset(data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+  /// A task on sources of five words, of six that there are.
+  std::unique_ptr<Dataset> pairs(std::string const& task, std::string const& more = "") {
+    std::string const keys = "{kind: " + task + ", length: 5, vocabulary: 6" + more + "}";
+    auto const loaded = test::written("data: {kind: pairs, validation: 20, task: " + keys + "}\nmodel: {kind: transformer}\n");
+    return open_dataset(loaded.settings.data, {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
   }
-  Keys const words{{"length", Index{5}}, {"vocabulary", Index{6}}};
 
   std::string why_not(std::string const& name, Dataset const& data, Model const& model) {
     auto const* const kind = Registry<MetricKind>::find(name);
@@ -112,7 +108,7 @@ TEST_SUITE("metric_kinds") {
   }  // namespace
 
   TEST_CASE("decoded targets that are right, and none") {
-    auto const copy = pairs("copy", words), reverse = pairs("reverse", words);
+    auto const copy = pairs("copy"), reverse = pairs("reverse");
     Parrot const parrot(copy->vocabulary());
     CHECK(measured("decoded.exact", *copy, parrot) == std::map<std::string, double>{{"validation.decoded.exact", 1}});
     CHECK(measured("decoded.exact", *reverse, parrot).at("validation.decoded.exact") == 0);
@@ -121,14 +117,12 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("a first word that is given does not count in the loss, but has to be decoded") {
-    auto keys = words;
-    keys.emplace_back("first", Index{1});
-    auto const copy = pairs("copy", keys);
+    auto const copy = pairs("copy", ", first: 1");
     CHECK(measured("decoded.exact", *copy, Parrot(copy->vocabulary())).at("validation.decoded.exact") == 1);
   }
 
   TEST_CASE("BLEU of decoded targets is that of their texts as one corpus, however many rows are seen at once") {
-    auto const sort = pairs("sort", words);
+    auto const sort = pairs("sort");
     Parrot const parrot(sort->vocabulary());
     std::vector<std::string> said, wanted;
     Batch const all = sort->validation(0, 20, 12);
@@ -146,7 +140,7 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("alignment errors: of all layers' mean, and of each layer") {
-    auto const copy = pairs("copy", words);
+    auto const copy = pairs("copy");
     CHECK(measured("alignment_error", *copy, Parrot(copy->vocabulary())).at("validation.alignment_error") == 0);
     // One of two layers looks ahead, and surer than the other: each word but the last at the next one, the last at the mark of the end,
     // which is no word.
@@ -157,14 +151,14 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("perplexity is exp of the loss") {
-    auto const copy = pairs("copy", words);
+    auto const copy = pairs("copy");
     Parrot const parrot(copy->vocabulary());
     CHECK(measured("perplexity", *copy, parrot).at("validation.perplexity") ==
           doctest::Approx(std::exp(measured("loss", *copy, parrot).at("validation.loss"))));
   }
 
   TEST_CASE("of nothing, a metric is no number") {
-    auto const copy = pairs("copy", words);
+    auto const copy = pairs("copy");
     Parrot const parrot(copy->vocabulary());
     HeldOut none = held_out(*copy, 0, 2, 12);
     none.batch.set("targets", Tensor::full(none.batch["targets"].shape(), -1, DType::int64));
@@ -186,8 +180,7 @@ TEST_SUITE("metric_kinds") {
   }
 
   TEST_CASE("a kind says why it does not apply") {
-    auto const copy = pairs("copy", words), rows = open_dataset(test::chosen(choice_of<DataKind>(), "copy"),
-                                                                {.config_folder = {}, .data_folder = {}, .seed = 1, .quiet = true});
+    auto const copy = pairs("copy"), rows = test::task("copy");
     Parrot const parrot(copy->vocabulary());
     for (char const* const kind : {"bleu", "decoded.exact"})
       CHECK(why_not(kind, *rows, parrot) == "the data give no source to decode a target from");

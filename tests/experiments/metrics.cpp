@@ -1,6 +1,6 @@
 #include "experiments/folder/record.hpp"
 #include "experiments/metric/info.hpp"
-#include "tests/program.hpp"
+#include "tests/experiments/said.hpp"
 
 // What metrics say of themselves.
 
@@ -9,49 +9,35 @@ TEST_SUITE("metrics") {
   namespace {
 
   constexpr char const* config = R"(
-name: short
 data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 20}
 model: {kind: gpt, layers: 1, heads: 1, width: 8, context: 8, position: rotary}
-train:
-  steps: 30
-  batch: 2
-  ema: 0.9
-  evaluate: {every: 20, lengths: [8, 12]}
-  checkpoint: {every: 5}
+train: {steps: 30, batch: 2, ema: 0.9, evaluate: {every: 20, lengths: [8, 12]}, checkpoint: {every: 5}}
 probes: {every: 15, attention: [entropy, max_weight, distance, first_token, score_mean, score_variance, sink_rate, induction], activations: [rms, kurtosis], curvature: [sharpness], gradients: [norm_by_layer, norm_by_parameter, scores, softmax_jacobian_trace, softmax_jacobian_norm]}
 )";
 
   }  // namespace
 
   TEST_CASE("a metric says which direction is better, and its unit") {
-    struct Case {
-      char const *name, *unit;
-      std::optional<Better> better;
+    auto const declared = [](char const* unit, std::optional<Better> better, std::vector<std::string> const& metrics) {
+      for (auto const& metric : metrics) {
+        CAPTURE(metric);
+        auto const* const info = find_metric(metric);
+        REQUIRE(info != nullptr);
+        CHECK(info->unit == unit);
+        CHECK(info->better == better);
+      }
     };
-    for (auto const& each : std::initializer_list<Case>{{"loss", "nat", Better::lower},
-                                                        {"validation.loss", "nat", Better::lower},
-                                                        {"validation.ema.loss", "nat", Better::lower},
-                                                        {"validation.excess", "nat", Better::lower},
-                                                        {"validation.loss.length256", "nat", Better::lower},
-                                                        {"validation.ema.loss.length256", "nat", Better::lower},
-                                                        {"validation.accuracy.length256", "", Better::higher},
-                                                        {"validation.ema.accuracy.length256", "", Better::higher},
-                                                        {"validation.exact", "", Better::higher},
-                                                        {"validation.accuracy", "", Better::higher},
-                                                        {"validation.accuracy.far", "", Better::higher},
-                                                        {"time.tokens_per_second", "1/s", Better::higher},
-                                                        {"memory.peak", "B", Better::lower},
-                                                        {"grad_norm", "", std::nullopt},
-                                                        {"probe.attention.entropy.layer0.head1", "nat", std::nullopt},
-                                                        {"probe.attention.sink_rate", "", std::nullopt},
-                                                        {"probe.attention.sink_rate.layer0", "", std::nullopt},
-                                                        {"probe.curvature.sharpness", "", Better::lower}}) {
-      CAPTURE(each.name);
-      auto const* const info = find_metric(each.name);
-      REQUIRE(info != nullptr);
-      CHECK(info->unit == each.unit);
-      CHECK(info->better == each.better);
-    }
+    declared("nat", Better::lower,
+             {"loss", "validation.loss", "validation.ema.loss", "validation.excess", "validation.loss.length256",
+              "validation.ema.loss.length256"});
+    declared("", Better::higher,
+             {"validation.accuracy", "validation.accuracy.far", "validation.accuracy.length256", "validation.ema.accuracy.length256",
+              "validation.exact"});
+    declared("1/s", Better::higher, {"time.tokens_per_second"});
+    declared("B", Better::lower, {"memory.peak"});
+    declared("", Better::lower, {"probe.curvature.sharpness"});
+    declared("", std::nullopt, {"grad_norm", "probe.attention.sink_rate", "probe.attention.sink_rate.layer0"});
+    declared("nat", std::nullopt, {"probe.attention.entropy.layer0.head1"});
     CHECK(find_metric("validation.accuracy.far")->name == "validation.accuracy.*");
     CHECK(find_metric("probe.gradients.norm.blocks.0.mlp.up.weight")->name == "probe.gradients.norm.*.*");
     for (char const* name : {"", "*", "validation", "validation.accuracy.", "validation.exct", "probe.attention.entropy.layer0"})
@@ -88,9 +74,7 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
       CHECK(names.insert(info.name).second);
       CHECK(!info.help.empty());
     }
-    test::put(folder / "short.yaml", config);
-    test::run_well({"run", (folder / "short.yaml").string(), "--output", folder.path().string(), "--quiet"});
-    for (auto const& metric : read_history(folder / "short")) {
+    for (auto const& metric : read_history(test::trained(folder, "short", config))) {
       CHECK_MESSAGE(find_metric(metric.first) != nullptr, metric.first);
       CHECK(MetricKey::of(metric.first).text() == metric.first);
     }

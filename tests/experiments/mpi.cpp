@@ -16,14 +16,8 @@ seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
 train:
-  steps: 40
-  batch: 2
-  accumulate: 4
-  optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 20}
-  checkpoint: {every: 10}
+  {steps: 40, batch: 2, accumulate: 4, optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}, clip: 1.0, ema: 0.9, evaluate: {every: 20},
+   checkpoint: {every: 10}}
 )";
 
 constexpr char const* mpirun = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 exec mpirun --oversubscribe";
@@ -52,7 +46,7 @@ struct Cluster {
   std::string run(int processes, std::string const& output, std::string const& more = "") const {
     return processes > 0 ? fmt::format("{} -n {} {}", mpirun, processes, run(output, more)) : run(output, more);
   }
-  int operator()(int processes, std::string const& output, std::string const& more = "") {
+  int start(int processes, std::string const& output, std::string const& more = "") {
     return shell(folder.path(), run(processes, output, more));
   }
   /// Rank 0 and rank 1, each with a command of its own.
@@ -67,90 +61,85 @@ struct Cluster {
   }
   /// So many processes end a run, and it is the one that a single process makes alone.
   void check_finishes(int processes, std::string const& more) {
-    REQUIRE_MESSAGE((*this)(processes, "runs", more) == 0, errors());
-    REQUIRE_MESSAGE((*this)(0, "alone", more) == 0, errors());
+    REQUIRE_MESSAGE(start(processes, "runs", more) == 0, errors());
+    REQUIRE_MESSAGE(start(0, "alone", more) == 0, errors());
     check_equal(trace("runs"), trace("alone"));
   }
   test::Trace trace(std::string const& output) const { return trace_of(folder / output / "tiny"); }
 };
 
-struct InCluster {
-  Cluster cluster;
-};
-
 }  // namespace
 
 TEST_SUITE("mpi") {
-  TEST_CASE_FIXTURE(InCluster, "any number of processes leaves the same run") {
+  TEST_CASE_FIXTURE(Cluster, "any number of processes leaves the same run") {
     if (!there_is_mpi()) return;
     for (auto const& [accumulate, sizes] : {std::pair{4, std::vector{1, 2, 4}}, std::pair{6, std::vector{2, 3, 6}}}) {
       std::string const more = fmt::format("train.accumulate={}", accumulate), alone = fmt::format("alone-{}", accumulate);
-      REQUIRE(cluster(0, alone, more) == 0);
+      REQUIRE(start(0, alone, more) == 0);
       for (int const size : sizes) {
         INFO("accumulate ", accumulate, ", size ", size);
         std::string const output = fmt::format("runs-{}-{}", accumulate, size);
-        REQUIRE(cluster(size, output, more) == 0);
-        check_equal(cluster.trace(output), cluster.trace(alone));
+        REQUIRE(start(size, output, more) == 0);
+        check_equal(trace(output), trace(alone));
       }
     }
   }
 
-  TEST_CASE_FIXTURE(InCluster, "hard attention and probes, whose steps each process makes whole") {
+  TEST_CASE_FIXTURE(Cluster, "hard attention and probes, whose steps each process makes whole") {
     if (!there_is_mpi()) return;
-    cluster.check_finishes(2, "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'");
+    check_finishes(2, "'model.attention={read: hard}' probes.every=10 'probes.gradients=[norm_by_layer]'");
   }
 
-  TEST_CASE_FIXTURE(InCluster, "QK-clip, by the largest scores of all processes") {
+  TEST_CASE_FIXTURE(Cluster, "QK-clip, by the largest scores of all processes") {
     if (!there_is_mpi()) return;
-    cluster.check_finishes(4, "train.qk_clip=0.01");
+    check_finishes(4, "train.qk_clip=0.01");
   }
 
-  TEST_CASE_FIXTURE(InCluster, "a process that is killed ends all; another number of them goes on") {
+  TEST_CASE_FIXTURE(Cluster, "a process that is killed ends all; another number of them goes on") {
     if (!there_is_mpi()) return;
     std::string const more = "train.steps=200";
     std::mt19937 random(5);
     for (int const size : {4, 2}) {
       double const seconds = std::uniform_real_distribution(0.4, 0.7)(random);
-      int const code =
-          shell(cluster.folder.path(), fmt::format("( {} ) & p=$!\nsleep {:.3f}\nread -ra children < /proc/$p/task/$p/children\n"
-                                                   "kill -9 ${{children[-1]}}\nwait $p",
-                                                   cluster.run(size, "runs", more), seconds));
+      int const code = shell(folder.path(), fmt::format("( {} ) & p=$!\nsleep {:.3f}\nread -ra children < /proc/$p/task/$p/children\n"
+                                                        "kill -9 ${{children[-1]}}\nwait $p",
+                                                        run(size, "runs", more), seconds));
       INFO(code);
-      CHECK(test::occurrences(cluster.errors(), "heed: ") <= 1);
+      CHECK(test::occurrences(errors(), "heed: ") <= 1);
     }
-    cluster.check_finishes(2, more);
+    check_finishes(2, more);
   }
 
-  TEST_CASE_FIXTURE(InCluster, "a signal stops all at the same step, saved") {
+  TEST_CASE_FIXTURE(Cluster, "a signal stops all at the same step, saved") {
     if (!there_is_mpi()) return;
     std::string const more = "train.steps=300";
-    shell(cluster.folder.path(),
+    shell(folder.path(),
           fmt::format("( {} ) & p=$!\nwhile kill -0 $p && ! [ -s runs/tiny/metrics.jsonl ]; do sleep 0.02; done\nkill -USR1 $p\nwait $p",
-                      cluster.run(4, "runs", more)));
-    CHECK(fs::exists(cluster.folder / "runs/tiny/checkpoint.safetensors"));
-    CHECK(!fs::exists(cluster.folder / "runs/tiny/summary.json"));
-    cluster.check_finishes(0, more);
+                      run(4, "runs", more)));
+    CHECK(fs::exists(folder / "runs/tiny/checkpoint.safetensors"));
+    CHECK(!fs::exists(folder / "runs/tiny/summary.json"));
+    check_finishes(0, more);
   }
 
-  TEST_CASE_FIXTURE(InCluster, "micro-batches that cannot be shared, and a wrong key, are refused in one line") {
+  TEST_CASE_FIXTURE(Cluster, "micro-batches that cannot be shared, and a wrong key, are refused in one line") {
     if (!there_is_mpi()) return;
     for (std::string const more : {"train.accumulate=4", "train.acumulate=3"}) {
-      CHECK(cluster(3, "runs", more) == 2);
-      cluster.check_one_error({more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key"});
+      CHECK(start(3, "runs", more) == 2);
+      check_one_error({more == "train.accumulate=4" ? "one of 1, 2, 4" : "unknown key"});
     }
   }
 
-  TEST_CASE_FIXTURE(InCluster, "ranks that differ are refused before anything is written; what differs is named, with the ranks") {
+  TEST_CASE_FIXTURE(Cluster, "ranks that differ are refused before anything is written; what differs is named, with the ranks") {
     if (!there_is_mpi()) return;
     for (std::string const name : {"one", "two"}) {
       std::string words;
       for (int i = 0; i < 60; ++i) words += name + " is a word, ";
-      fs::create_directory(cluster.folder / name);
-      test::put(cluster.folder / name / "words.txt", words);
-      REQUIRE(cluster(0, name, fmt::format("train.steps=1 name=start init.std={}", name == "one" ? 0.01 : 0.03)) == 0);
+      fs::create_directory(folder / name);
+      test::put(folder / name / "words.txt", words);
+      REQUIRE(start(0, name, fmt::format("train.steps=1 name=start init.std={}", name == "one" ? 0.01 : 0.03)) == 0);
     }
-    REQUIRE(shell(cluster.folder.path(), fmt::format("mkdir elsewhere; cp {} other && printf x >> other", cluster.heed)) == 0);
-    std::string const same = cluster.run("runs", ""), arguments = same.substr(cluster.heed.size());
+    REQUIRE(shell(folder.path(), fmt::format("mkdir elsewhere; cp {} other && printf x >> other", heed)) == 0);
+    std::string const same = run("runs", ""), arguments = same.substr(heed.size());
     std::string const text = "'data={kind: text, path: words.txt, tokenizer: char, validation: 0.5}' --data ";
     std::string const init = "init.from=start/checkpoint.safetensors --data ";
     std::pair<std::string, std::string> const keys[]{
@@ -167,31 +156,31 @@ TEST_SUITE("mpi") {
     };
     auto const check_refused = [&](std::string const& first, std::string const& second, std::string const& named) {
       auto const begin = std::chrono::steady_clock::now();
-      CHECK(cluster.apart(first, second) == 2);
+      CHECK(apart(first, second) == 2);
       CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
-      cluster.check_one_error({"the ranks of a run differ: ", named});
+      check_one_error({"the ranks of a run differ: ", named});
     };
     for (auto const& [key, named] : keys) check_refused(same, same + key, named);
     check_refused(same + text + "one", same + text + "two", "content of text (words.txt): ");
     check_refused(same + init + "one", same + init + "two", "content of init.from (checkpoint.safetensors): ");
     check_refused(same, "./other" + arguments, "program: ");
-    CHECK(shell(cluster.folder.path(), fmt::format("{0} -n 2 {1} : -n 1 {1} train.clip=2.0 : -n 1 {1}", mpirun, same)) == 2);
-    cluster.check_one_error({"train.clip: 1.0 (rank 0, 1, 3), 2.0 (rank 2)"});
-    check_refused(same, fmt::format("-wdir elsewhere {} run ../tiny.yaml --threads 1 --output runs", cluster.heed), "folder: ");
-    CHECK(!fs::exists(cluster.folder / "runs"));
-    CHECK(!fs::exists(cluster.folder / "others"));
+    CHECK(shell(folder.path(), fmt::format("{0} -n 2 {1} : -n 1 {1} train.clip=2.0 : -n 1 {1}", mpirun, same)) == 2);
+    check_one_error({"train.clip: 1.0 (rank 0, 1, 3), 2.0 (rank 2)"});
+    check_refused(same, fmt::format("-wdir elsewhere {} run ../tiny.yaml --threads 1 --output runs", heed), "folder: ");
+    CHECK(!fs::exists(folder / "runs"));
+    CHECK(!fs::exists(folder / "others"));
 
-    REQUIRE(cluster(0, "runs", "train.steps=20") == 0);
-    auto const before = cluster.trace("runs");
+    REQUIRE(start(0, "runs", "train.steps=20") == 0);
+    auto const before = trace("runs");
     check_refused(same, same + "--fresh", "(rank 0), none (rank 1)");
     check_refused(same + "train.steps=20", same, "finished: yes (rank 0), no (rank 1)");
-    check_equal(cluster.trace("runs"), before);
+    check_equal(trace("runs"), before);
   }
 
-  TEST_CASE_FIXTURE(InCluster, "a rank that fails alone ends all, and is named") {
+  TEST_CASE_FIXTURE(Cluster, "a rank that fails alone ends all, and is named") {
     if (!there_is_mpi()) return;
-    std::string const same = cluster.run("runs", "");
-    CHECK(cluster.apart(same, same + "'data={kind: text, path: words.txt}'") == 3);
-    cluster.check_one_error({"rank 1: heed: ", "words.txt"});
+    std::string const same = run("runs", "");
+    CHECK(apart(same, same + "'data={kind: text, path: words.txt}'") == 3);
+    check_one_error({"rank 1: heed: ", "words.txt"});
   }
 }

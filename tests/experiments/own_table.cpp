@@ -17,14 +17,20 @@ TEST_SUITE("own_table") {
     return manual.substr(first, manual.find("```", first) - first);
   }
 
+  /// A model of the answers (a) to questions (q) in passages (p).
+  std::string spans(std::string const& files, std::string const& model) {
+    return "data: {kind: examples, " + files + ", header: true, text: \"{q}\", second: \"{p}\", answer: \"{a}\", tokenizer: words}\n" +
+           "model: {kind: bert, " + model + ", head: span}\n" +
+           "train: {steps: 60, batch: 16, optimizer: {kind: adamw, lr: 1.0e-2}, evaluate: {every: 60}}\n";
+  }
+
   /// Reviews that say what they mean by one word.
   std::string reviews() {
     std::string text;
     char const* const things[]{"film", "plot", "cast", "end", "music"};
     for (int i = 0; i < 200; ++i) {
       bool const good = i * 7 % 3 == 1 || i % 5 == 0;
-      text += std::string("the ") + things[i % 5] + " of part " + std::to_string(i) + " is " + (good ? "great" : "awful") + "\t" +
-              (good ? "yes" : "no") + "\n";
+      text += fmt::format("the {} of part {} is {}\t{}\n", things[i % 5], i, good ? "great" : "awful", good ? "yes" : "no");
     }
     return text;
   }
@@ -59,10 +65,7 @@ TEST_SUITE("own_table") {
     };
     test::put(folder / "training.tsv", table("Thing", 80));
     test::put(folder / "held_out.tsv", table("Other", 40));
-    auto const data =
-        "data: {kind: examples, training: training.tsv, validation: held_out.tsv, header: true, text: \"{q}\", second: \"{p}\", "
-        "answer: \"{a}\", tokenizer: words}\nmodel: {kind: bert, layers: 1, heads: 2, width: 16, context: 16, head: span}\n"
-        "train: {steps: 60, batch: 16, optimizer: {kind: adamw, lr: 1.0e-2}, evaluate: {every: 60}}\n";
+    auto const data = spans("training: training.tsv, validation: held_out.tsv", "layers: 1, heads: 2, width: 16, context: 16");
     auto const run = test::trained(folder, "answers", data);
     auto const summary = test::summary_of(run);
     CHECK(summary["validation.span_exact"] == 1);
@@ -84,12 +87,8 @@ TEST_SUITE("own_table") {
     for (int i = 0; i < 40; ++i)
       text += fmt::format("what ?\t{}said word{} now\tword{}\n", i % 2 == 0 ? "" : "a b c d e f g h i j k l ", i, i);
     test::put(folder / "t.tsv", text);
-    auto const arm = [](std::string const& context) {
-      return "data: {kind: examples, training: t.tsv, validation: t.tsv, header: true, text: \"{q}\", second: \"{p}\", answer: \"{a}\", "
-             "tokenizer: words}\nmodel: {kind: bert, layers: 1, heads: 1, width: 8, context: " +
-             context + ", head: span}\ntrain: {steps: 60, batch: 16, optimizer: {kind: adamw, lr: 1.0e-2}, evaluate: {every: 60}}\n";
-    };
-    auto const cut = test::trained(folder, "cut", arm("12")), whole = test::trained(folder, "whole", arm("32"));
+    auto const arm = spans("training: t.tsv, validation: t.tsv", "layers: 1, heads: 1, width: 8, context: 32");
+    auto const cut = test::trained(folder, "cut", arm, {"model.context=12"}), whole = test::trained(folder, "whole", arm);
     auto const summary = test::summary_of(cut);
     CHECK(summary["validation.lost_answers"] == 20);
     CHECK(summary["validation.accuracy"].get<double>() <= 0.5);
@@ -100,7 +99,7 @@ TEST_SUITE("own_table") {
     test::check_holds(test::get(cut / "report.html"), {said});
     test::check_holds(test::run_well({"evaluate", cut.string()}).output, {"lost_answers"});
     test::check_holds(test::run_well({"compare", cut.string(), whole.string()}).output, {"losses of runs that lose different answers"});
-    test::put(folder / "base.yaml", "name: base\n" + arm("32"));
+    test::put(folder / "base.yaml", "name: base\n" + arm);
     test::put(folder / "contexts.yaml", "ablation: contexts\nbase: base.yaml\nvary: {model.context: [32, 12]}\nseeds: 2\n");
     auto const output = test::run_well({"run", (folder / "contexts.yaml").string(), "--output", folder.path().string()}).output;
     test::check_holds(output, {"model.context cuts different numbers of held-out answers off (32: 0, 12: 20)"});

@@ -19,17 +19,13 @@ inline std::vector<std::string> split(std::string const& line) {
   char quote = 0;
   bool inside = false;
   for (char const c : line) {
-    if (quote != 0 ? c == quote : c == '"' || c == '\'') {
+    bool const is_quote = quote != 0 ? c == quote : c == '"' || c == '\'';
+    bool const was_inside = std::exchange(inside, quote != 0 || c != ' ');
+    if (inside && !was_inside) words.emplace_back();
+    if (is_quote)
       quote = quote != 0 ? char{0} : c;
-      if (!inside) words.emplace_back();
-      inside = true;
-    } else if (quote == 0 && c == ' ') {
-      inside = false;
-    } else {
-      if (!inside) words.emplace_back();
-      inside = true;
+    else if (inside)
       words.back() += c;
-    }
   }
   return words;
 }

@@ -38,12 +38,12 @@ TEST_SUITE("parallel_text") {
       all.insert(all.end(), keys.begin(), keys.end());
       return open_dataset(test::chosen(choice_of<DataKind>(), "parallel", all), {folder.path(), folder / "data", seed, true, held_out});
     }
-    std::string said(std::function<void(Dataset const&)> const& use = {}) const {
-      auto const message = test::refusal<FileError>([&] {
-        auto const data = open();
-        if (use) use(*data);
-      });
-      return test::without_folder(message, folder);
+    /// What is said of data that are opened, and used so.
+    std::string said(std::function<void(Dataset const&)> const& use, test::Keys const& keys = {}) const {
+      return test::without_folder(test::refusal<FileError>([&] { use(*open(keys)); }), folder);
+    }
+    std::string said(test::Keys const& keys = {}) const {
+      return said([](Dataset const&) {}, keys);
     }
     test::Folder folder;
   };
@@ -190,9 +190,8 @@ TEST_SUITE("parallel_text") {
           "train.de:2: 4 words and <eos> do not fit a context of 4; make model.context 5 or more, or leave the line out of both files");
     CHECK(files.said(training(4, 5)) == "train.de: its 3 lines are too few for a batch of 4");
     CHECK(Files("a\n", "a b c\n").said(training(1, 3)).starts_with("train.en:1: 3 words and <eos> do not fit a context of 3"));
-    auto const held_out = Files("a\n", "a b\n").open(validate_on_train);
-    CHECK_THROWS_WITH_AS(held_out->validation(0, 1, 2), doctest::Contains("train.en:1: 2 words and <eos> do not fit a context of 2"),
-                         FileError);
+    auto const validation = [](Dataset const& data) { data.validation(0, 1, 2); };
+    CHECK(Files("a\n", "a b\n").said(validation, validate_on_train).starts_with("train.en:1: 2 words and <eos> do not fit a context of 2"));
   }
 
   TEST_CASE("validation or test is held out, and its lines are the references") {
@@ -282,13 +281,12 @@ TEST_SUITE("parallel_text") {
     CHECK(data->vocabulary() == 4 + 4);
     CHECK(data->validation(0, 1, 9)["source"].size(1) == 6);
     CHECK_THROWS_WITH_AS(data->training(0, 1, 1), doctest::Contains("train.de:1: 1 words"), FileError);
-    CHECK_THROWS_WITH_AS(Files("a\na b c\nd\n", "x x x x\ny y\ny y\n").open({{"longest", 1}}),
-                         doctest::Contains("of its 3 pairs none has at most 1 words on either side"), FileError);
+    test::check_holds(Files("a\na b c\nd\n", "x x x x\ny y\ny y\n").said({{"longest", 1}}),
+                      {"of its 3 pairs none has at most 1 words on either side"});
     // A line's number is that of the file.
-    Files const more("a b c d e\na\na b c\n", "x\nx\nx\n");
-    CHECK_THROWS_WITH_AS(more.open({{"longest", 4}, {"tokens", 3}}),
-                         doctest::Contains("train.de:3: 3 words and <eos> are more than a batch of data.tokens: 3; make it 4 or more"),
-                         FileError);
+    CHECK(Files("a b c d e\na\na b c\n", "x\nx\nx\n")
+              .said({{"longest", 4}, {"tokens", 3}})
+              .starts_with("train.de:3: 3 words and <eos> are more than a batch of data.tokens: 3; make it 4 or more"));
   }
 
   TEST_CASE("a step's tokens are those that it has read, without padding") {
@@ -307,11 +305,9 @@ TEST_SUITE("parallel_text") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a configuration names stem and languages") {
-    auto const experiment = [&](std::string const& data) {
-      test::put(folder / "a.yaml", "name: a\ndata: {kind: parallel, " + data + "}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
-      return load_experiment(folder / "a.yaml", {}, {});
-    };
-    CHECK(experiment("train: t, from: de, to: en").settings.data.kind == "parallel");
+    test::put(folder / "a.yaml",
+              "name: a\ndata: {kind: parallel, train: t, from: de, to: en}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8}\n");
+    CHECK(load_experiment(folder / "a.yaml", {}, {}).settings.data.kind == "parallel");
     test::check_holds(list("data", "parallel"),
                       {"train ", "validation ", "test ", "from ", "to ", "vocabularies ", "least_count ", "longest ", "pool ", "tokens "});
   }

@@ -10,6 +10,7 @@
 #include "nn/models/blocks.hpp"
 #include "nn/optimizer.hpp"
 #include "tests/experiments/refused.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/nn/choice.hpp"
 #include "tests/nn/models.hpp"
 #include "tests/rooms.hpp"
@@ -116,14 +117,14 @@ TEST_SUITE("parametrization") {
     std::map<std::string, double> before;
     for (auto const& [name, parameter] : parameters.all()) before[name] = parameter.to_vector().front();
     optimizer->step(0.01);  // the first step of Adam is lr · sign(gradient)
-    for (auto const& each : {std::pair<std::string, double>{"blocks.0.attention.query.weight", 0.25},
-                             {"blocks.1.mlp.down.weight", 0.25},
-                             {"token_embedding.weight", 1},
-                             {"position_embedding.weight", 1}}) {
-      auto const& [name, rate] = each;
+    std::map<std::string, double> const rates{{"blocks.0.attention.query.weight", 0.25},
+                                              {"blocks.1.mlp.down.weight", 0.25},
+                                              {"token_embedding.weight", 1},
+                                              {"position_embedding.weight", 1}};
+    for (auto const& each : rates) {
       INFO(each.first);
-      double const expected = before[name] * (1 - 0.01 * 0.125) - 0.01 * rate;
-      CHECK(parameters.find(name)->to_vector().front() == doctest::Approx(expected).epsilon(1e-6));
+      double const expected = before[each.first] * (1 - 0.01 * 0.125) - 0.01 * each.second;
+      CHECK(parameters.find(each.first)->to_vector().front() == doctest::Approx(expected).epsilon(1e-6));
     }
   }
 
@@ -152,22 +153,19 @@ TEST_SUITE("parametrization") {
 
   TEST_CASE("the coordinate check: after ten steps activations grow with the width in the standard form only" * test::needs("studies")) {
     test::Folder const folder;
-    test::put(folder / "c.yaml", "name: c\nseed: 7\nstudy: {kind: coordinates, steps: [10], draws: 2}\n");
-    test::run_well({"run", (folder / "c.yaml").string(), "--output", folder.path().string(), "--quiet"});
+    auto const study = test::trained(folder, "c", "seed: 7\nstudy: {kind: coordinates, steps: [10], draws: 2}\n");
     std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> logs;
-    auto const csv = parse_csv(test::get(folder / "c/results.csv"));
+    auto const csv = parse_csv(test::get(study / "results.csv"));
     for (auto const& line : csv_lines(csv, "results.csv")) {
       auto& of = logs[line["parametrization"] + " " + line["activation"]];
       of.first.push_back(std::log(line.number("width"))), of.second.push_back(std::log(line.number("mean")));
     }
     CHECK(logs.size() == 6);
     for (auto const& each : logs) {
-      auto const& [name, of] = each;
-      double const slope = fit_line(of.first, of.second).slope;
-      INFO(each.first);
-      CAPTURE(slope);
-      CHECK(of.first.size() == 4);
-      if (name.starts_with("mup"))
+      double const slope = fit_line(each.second.first, each.second.second).slope;
+      INFO(each.first, ": ", slope);
+      CHECK(each.second.first.size() == 4);
+      if (each.first.starts_with("mup"))
         CHECK(std::abs(slope) < 0.2);
       else
         CHECK(slope > 0.5);

@@ -37,9 +37,10 @@ TEST_SUITE("predict") {
     return made;
   }
 
-  std::vector<test::Json> lines(std::string const& text) {
+  /// What the program predicts of a file.
+  std::vector<test::Json> predicted(fs::path const& run, std::string const& file, std::vector<std::string> const& more = {}) {
     std::vector<test::Json> all;
-    for (auto const& line : test::lines_of(text))
+    for (auto const& line : test::lines_of(test::run_well(test::joined({"predict", run.string(), file}, more)).output))
       if (!line.empty()) all.push_back(test::Json::parse(line));
     return all;
   }
@@ -52,7 +53,7 @@ TEST_SUITE("predict") {
     std::string text = "text\n";
     for (auto const& line : own) text += line["first"].get<std::string>() + "\n";
     test::put(c.folder / "held_out.tsv", text);
-    auto const found = lines(test::run_well({"predict", c.run.string(), c.at("held_out.tsv"), "--batch", "7"}).output);
+    auto const found = predicted(c.run, c.at("held_out.tsv"), {"--batch", "7"});
     REQUIRE(found.size() == own.size());
     for (std::size_t i = 0; i < own.size(); ++i) {
       CHECK(found[i]["first"] == own[i]["first"]);
@@ -68,22 +69,20 @@ TEST_SUITE("predict") {
 
   TEST_CASE("tables and JSON lines, with labels or without, saved as any of them") {
     auto const& c = classifier();
-    auto const expected = lines(test::run_well({"predict", c.run.string(), c.at("new.tsv")}).output);
+    auto const expected = predicted(c.run, c.at("new.tsv"));
     REQUIRE(expected.size() == 60);
     CHECK(expected[3]["place"].get<std::string>().ends_with("new.tsv:5"));
-    auto const same = [&](std::vector<test::Json> const& found) {
-      REQUIRE(found.size() == expected.size());
-      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i]["probabilities"] == expected[i]["probabilities"]);
-    };
-    same(lines(test::run_well({"predict", c.run.string(), c.at("other.tsv")}).output));
     std::string json, csv = "id,text\n";
     for (int i = 200; i < 260; ++i) {
       json += test::Json{{"text", review(i)}, {"more", {1, 2}}}.dump() + "\n";
       csv += fmt::format("{},\"{}\"\n", i, review(i));
     }
     test::put(c.folder / "new.jsonl", json), test::put(c.folder / "new.csv", csv);
-    same(lines(test::run_well({"predict", c.run.string(), c.at("new.jsonl")}).output));
-    same(lines(test::run_well({"predict", c.run.string(), c.at("new.csv")}).output));
+    for (char const* const file : {"other.tsv", "new.jsonl", "new.csv"}) {
+      auto const found = predicted(c.run, c.at(file));
+      REQUIRE(found.size() == expected.size());
+      for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i]["probabilities"] == expected[i]["probabilities"]);
+    }
     for (std::string const ending : {"jsonl", "csv"}) {
       auto const file = c.at("answers.") + ending;
       test::check_holds(test::run_well({"predict", c.run.string(), c.at("new.tsv"), "--save", file}).output, {"60 predictions"});
@@ -98,7 +97,7 @@ TEST_SUITE("predict") {
     auto const outcome = test::run_well({"evaluate", c.run.string(), "--table", c.at("other.tsv")});
     test::check_holds(outcome.output, {"table-other", "accuracy", "macro_f1", "label", "recall", "precision"});
     auto const folder = c.run / "evaluation-table-other";
-    auto const answers = lines(test::run_well({"predict", c.run.string(), c.at("new.tsv")}).output);
+    auto const answers = predicted(c.run, c.at("new.tsv"));
     int right = 0;
     for (int i = 0; i < 60; ++i) right += answers[static_cast<std::size_t>(i)]["predicted"] == ((200 + i) % 3 == 0 ? "yes" : "no");
     auto const results = test::json_of(folder / "results.json");
@@ -108,8 +107,7 @@ TEST_SUITE("predict") {
     CHECK(confusion[1].starts_with("no,40,"));
     CHECK(confusion[2].starts_with("yes,20,"));
     CHECK(fs::exists(folder / "confusion.svg"));
-    auto const own = test::run_well({"evaluate", c.run.string()}).output;
-    test::check_holds(own, {"recall"});
+    test::check_holds(test::run_well({"evaluate", c.run.string()}).output, {"recall"});
     CHECK(fs::exists(c.run / "evaluation-validation/confusion.csv"));
   }
 
@@ -123,14 +121,14 @@ TEST_SUITE("predict") {
       plain += fmt::format("say {}\tred\tblue\n", word);
     }
     test::put(folder / "choices.tsv", choices), test::put(folder / "spans.tsv", spans), test::put(folder / "plain.tsv", plain);
-    std::string const steps = "train: {steps: 2, batch: 8, evaluate: {every: 2}}\n";
+    std::vector<std::string> const steps{"train={steps: 2, batch: 8, evaluate: {every: 2}}"};
     auto const chosen =
         test::trained(folder, "chosen",
                       "data: {kind: examples, training: choices.tsv, validation: 0.2, columns: [text, a, b, label], options: "
                       "[\"{a}\", \"{b}\"], tokenizer: words}\n"
-                      "model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 16, head: choice}\n" +
-                          steps);
-    auto const found = lines(test::run_well({"predict", chosen.string(), (folder / "plain.tsv").string()}).output);
+                      "model: {kind: gpt, layers: 1, heads: 2, width: 8, context: 16, head: choice}\n",
+                      steps);
+    auto const found = predicted(chosen, folder / "plain.tsv");
     REQUIRE(found.size() == 60);
     CHECK(found[0]["options"] == test::Json({"red", "blue"}));
     CHECK((found[0]["predicted"] == "0" || found[0]["predicted"] == "1"));
@@ -138,10 +136,10 @@ TEST_SUITE("predict") {
     auto const span = test::trained(folder, "span",
                                     "data: {kind: examples, training: spans.tsv, validation: 0.2, header: true, text: \"{q}\", second: "
                                     "\"{p}\", answer: \"{a}\", tokenizer: words}\n"
-                                    "model: {kind: bert, layers: 1, heads: 2, width: 8, context: 16, head: span}\n" +
-                                        steps);
+                                    "model: {kind: bert, layers: 1, heads: 2, width: 8, context: 16, head: span}\n",
+                                    steps);
     test::put(folder / "questions.tsv", "q\tp\nwhat ?\twe said thing3 now\n");
-    auto const answers = lines(test::run_well({"predict", span.string(), (folder / "questions.tsv").string()}).output);
+    auto const answers = predicted(span, folder / "questions.tsv");
     REQUIRE(answers.size() == 1);
     CHECK(answers[0].contains("above_no_answer"));
     test::check_holds(test::run_well({"evaluate", span.string(), "--table", (folder / "spans.tsv").string()}).output, {"span_f1"});
@@ -161,6 +159,6 @@ TEST_SUITE("predict") {
                                    "data: {kind: examples, training: squad.json, validation: squad.json, tokenizer: words}\n"
                                    "model: {kind: bert, layers: 1, heads: 2, width: 8, context: 16, head: span}\n"
                                    "train: {steps: 1, batch: 2, evaluate: {every: 1}}\n");
-    CHECK(lines(test::run_well({"predict", run.string(), (folder / "asked.json").string()}).output).size() == 9);
+    CHECK(predicted(run, folder / "asked.json").size() == 9);
   }
 }

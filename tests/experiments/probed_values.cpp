@@ -27,19 +27,19 @@ TEST_SUITE("probed_values") {
     return test::by_name(row);
   }
 
-  /// Weights of heads over `length` tokens, a row of the batch after the other alike: [rows, H, n, n].
-  Tensor weights_of(std::vector<Weight> const& heads, Index length, Index rows = 2) {
+  /// Weights over `length` tokens, by rows of the batch and heads: [rows, H, n, n].
+  Tensor weights_of(std::vector<std::vector<Weight>> const& rows, Index length) {
     std::vector<double> all;
-    for (Index row = 0; row < rows; ++row)
+    for (auto const& heads : rows)
       for (auto const& head : heads)
         for (Index i = 0; i < length; ++i)
           for (Index j = 0; j < length; ++j) all.push_back(j <= i ? head(i, j) : 0);
-    return Tensor::of(all, {rows, std::ssize(heads), length, length}, DType::float64);
+    return Tensor::of(all, {std::ssize(rows), std::ssize(rows.front()), length, length}, DType::float64);
   }
 
   /// `reading`: queries of each row that are no padding.
   AttentionRecord layer_of(std::vector<Weight> const& heads, Index length, Index reading = 1000) {
-    Tensor const weights = weights_of(heads, length);
+    Tensor const weights = weights_of({heads, heads}, length);
     Visibility const causal{.causal = true, .lengths = {}, .query_lengths = Tensor::of(std::vector<Index>{reading, reading}, {2})};
     AttentionRecorder recorder({.weights = true, .rows = true});
     recorder.add("", {weights, weights, causal, {}, {}, {}});
@@ -69,19 +69,17 @@ TEST_SUITE("probed_values") {
       Tensor const& inputs = batch["inputs"];
       Index const rows = inputs.size(0), length = inputs.size(1);
       auto const tokens = inputs.data<std::int64_t>();
-      std::vector<double> all;
+      std::vector<std::vector<Weight>> looks;
       for (Index row = 0; row < rows; ++row) {
-        auto const token = [&](Index i) { return heed::at(tokens, row * length + i); };
-        auto const followed = [&](Index i) {
-          for (Index j = i - 1; j >= 0; --j)
-            if (token(j) == token(i)) return j + 1;
-          return Index{0};
+        auto const token = [=](Index i) { return heed::at(tokens, row * length + i); };
+        auto const on_what_followed = [=](Index i, Index place) {
+          Index j = i - 1;
+          while (j >= 0 && token(j) != token(i)) --j;
+          return place == j + 1 ? 1.0 : 0.0;
         };
-        for (auto const &head : std::vector<Weight>{[&](auto i, auto j) { return followed(i) == j ? 1.0 : 0.0; }, even, on_itself})
-          for (Index i = 0; i < length; ++i)
-            for (Index j = 0; j < length; ++j) all.push_back(j <= i ? head(i, j) : 0);
+        looks.push_back({on_what_followed, even, on_itself});
       }
-      Tensor const weights = Tensor::of(all, {rows, 3, length, length}, DType::float64);
+      Tensor const weights = weights_of(looks, length);
       if (pass.watches_attention())
         pass.watching.observer->attention->add("attention", {weights, weights, {.causal = true, .lengths = {}}, weights, weights, {}});
       if (rows > 1) seen = inputs;

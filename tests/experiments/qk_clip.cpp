@@ -50,12 +50,6 @@ TEST_SUITE("qk_clip") {
     return settings;
   }
 
-  /// A model whose biases, too, are far from zero.
-  void draw_biases(Parameters& parameters) {
-    for (auto [name, parameter] : parameters.all())
-      if (name.ends_with("bias")) copy_elements(test::some(parameter.shape(), name), parameter);
-  }
-
   }  // namespace
 
   TEST_CASE("the largest score of a head becomes τ where it was larger; all else stays, bit by bit") {
@@ -66,7 +60,8 @@ TEST_SUITE("qk_clip") {
         settings.key_heads = key_heads, settings.attention.scale = scale;
         Parameters parameters(3, DType::float64, test::wide(0.4));
         Gpt const gpt(parameters, settings, vocabulary);
-        draw_biases(parameters);
+        for (auto [name, parameter] : parameters.all())  // biases, too, are far from zero
+          if (name.ends_with("bias")) copy_elements(test::some(parameter.shape(), name), parameter);
         auto const before = plain_largest(gpt);
         auto sorted = before;
         std::ranges::sort(sorted);
@@ -120,14 +115,12 @@ TEST_SUITE("qk_clip") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a run that is resumed, or has more threads, is the same; the scores stay near τ") {
-    test::put(
-        folder / "q.yaml",
-        "name: q\nseed: 3\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\nmodel: {kind: gpt, layers: 2, heads: 2, width: "
-        "32, context: 32, dropout: 0.1}\ntrain: {steps: 30, batch: 2, accumulate: 2, optimizer: {lr: 1.0e-2}, ema: 0.9, evaluate: "
-        "{every: 30}, qk_clip: 0.5}\nprobes: {every: 10, attention: [max_score]}\n");
+    test::put(folder / "q.yaml",
+              "name: q\nseed: 3\ndata: {kind: grammar, validation: 16, ngram_sentences: 50}\n"
+              "model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}\nprobes: {every: 10, attention: [max_score]}\n"
+              "train: {steps: 30, batch: 2, accumulate: 2, optimizer: {lr: 1.0e-2}, ema: 0.9, evaluate: {every: 30}, qk_clip: 0.5}\n");
     auto const run = [&](std::string const& output, std::string const& threads, std::vector<std::string> const& more = {}) {
-      test::run_well(test::joined(
-          {"run", (folder / "q.yaml").string(), "--quiet", "--output", (folder / output).string(), "--threads", threads}, more));
+      test::run_well(test::joined({"run", folder / "q.yaml", "--quiet", "--output", folder / output, "--threads", threads}, more));
       return test::trace_of(folder / output / "q");
     };
     auto const largest = [&](std::string const& output) {

@@ -15,14 +15,11 @@ TEST_SUITE("recall") {
   /// The summary of a run of two layers on two pairs of four keys; `model` and `train` are further keys of these.
   test::Json trained(std::string const& model, std::string const& train) {
     test::Folder const folder;
-    test::put(folder / "recall.yaml", R"(
-name: recall
-data: {kind: recall, pairs: 2, keys: 4, values: 4, validation: 400}
-model: {kind: gpt, layers: 2, width: 32, context: 6, )" +
-                                          model + R"(}
-init: {std: 0.2}
-train: {batch: 64, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}, log: {every: 100}, )" +
-                                          train + "}\n");
+    test::put(folder / "recall.yaml",
+              fmt::format("name: recall\ndata: {{kind: recall, pairs: 2, keys: 4, values: 4, validation: 400}}\ninit: {{std: 0.2}}\n"
+                          "model: {{kind: gpt, layers: 2, width: 32, context: 6, {}}}\n"
+                          "train: {{batch: 64, optimizer: {{kind: adamw, lr: 3.0e-3, betas: [0.9, 0.99]}}, log: {{every: 100}}, {}}}\n",
+                          model, train));
     REQUIRE(run(test::quiet_run(folder, "recall.yaml")) == Exit::done);
     return test::summary_of(folder / "runs/recall");
   }

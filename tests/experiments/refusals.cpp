@@ -69,23 +69,14 @@ TEST_SUITE("refusals") {
     std::string const text =
         fmt::format("data: {}\nmodel: {{{}}}\ntrain: {{steps: 1, batch: 2{}}}\n", data, model, train.empty() ? "" : ", " + train);
     CAPTURE(text);
-    std::string refusal;
-    try {
-      auto const loaded = test::written(text);
-      Trainer trainer(loaded, true);
-      try {
-        Row row;
-        trainer.train_step(row);
-        trainer.evaluate(row);
-        ++tally.trained;
-      } catch (Error const& error) {
-        FAIL_CHECK("it was not refused, and then: " << error.what());
-      }
+    std::optional<LoadedExperiment> loaded;
+    std::optional<Trainer> trainer;
+    std::string const refusal = test::refusal<ConfigError>([&] { trainer.emplace(loaded.emplace(test::written(text)), true); });
+    if (refusal.empty()) {
+      Row row;
+      CHECK(test::refusal([&] { trainer->train_step(row), trainer->evaluate(row); }) == "");
+      ++tally.trained;
       return;
-    } catch (ConfigError const& error) {
-      refusal = error.what();
-    } catch (Error const& error) {
-      FAIL_CHECK("refused without a place: " << error.what());
     }
     CAPTURE(refusal);
     ++tally.refused;
@@ -104,13 +95,6 @@ TEST_SUITE("refusals") {
   std::string attention(std::string const& score, std::string const& align = "softmax", std::string const& read = "soft",
                         std::string const& key = "") {
     return fmt::format("attention: {{score: {}, align: {}, read: {}{}{}}}", score, align, read, key.empty() ? "" : ", ", key);
-  }
-
-  template <class Step>
-  Words names() {
-    Words all;
-    for (auto const& kind : Registry<StepKind<Step>>::all()) all.push_back(kind.name);
-    return all;
   }
 
   }  // namespace
@@ -132,7 +116,7 @@ TEST_SUITE("refusals") {
   TEST_CASE("every score with every shape, position and key of attention") {
     for (auto const& subject : built(subjects)) {
       Tally tally;
-      for (auto const& score : names<Score>()) {
+      for (auto const& score : Registry<ScoreKind>::names()) {
         for (auto const& shape : shapes) examine(with(subject, shape + ", " + attention(score)), subject.data, tally);
         for (auto const& position : Registry<PositionKind>::names())
           for (char const* shape : {"width: 6, heads: 2", "width: 8, heads: 4, key_heads: 2"})
@@ -148,9 +132,9 @@ TEST_SUITE("refusals") {
     for (auto const* const kinds : {&subjects, &without_positions})
       for (auto const& subject : built(*kinds)) {
         Tally tally;
-        for (auto const& score : names<Score>())
-          for (auto const& align : names<Align>())
-            for (auto const& read : names<Read>()) {
+        for (auto const& score : Registry<ScoreKind>::names())
+          for (auto const& align : Registry<AlignKind>::names())
+            for (auto const& read : Registry<ReadKind>::names()) {
               std::string const shape = kinds == &subjects ? "width: 8, heads: 2, " : "";
               examine(with(subject, shape + attention(score, align, read)), subject.data, tally);
             }
@@ -166,7 +150,7 @@ TEST_SUITE("refusals") {
     Tally tally;
     for (auto const& shape : shapes)
       for (auto const& key : attention_keys)
-        for (auto const& score : names<Score>())
+        for (auto const& score : Registry<ScoreKind>::names())
           examine(with(subject, shape + ", cross_" + attention(score, "softmax", "soft", key)), subject.data, tally);
     CHECK(tally.refused > 0);
     CHECK(tally.trained > tally.refused);

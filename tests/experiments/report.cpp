@@ -15,17 +15,6 @@ TEST_SUITE("report") {
   namespace fs = std::filesystem;
   using test::field, test::Finished, test::gnuplot_is_there, test::has, test::reported;
 
-  namespace {
-
-  Figure learning_figure(Material const& material) {
-    auto const all = figures(material);
-    auto const found = std::ranges::find(all, std::string("validation_loss"), &Figure::name);
-    REQUIRE(found != all.end());
-    return *found;
-  }
-
-  }  // namespace
-
   TEST_CASE_FIXTURE(Finished, "a page says what was run, what came out and what failed, with every text escaped") {
     auto const html = report();
     test::check_holds(
@@ -63,7 +52,10 @@ TEST_SUITE("report") {
   TEST_CASE_FIXTURE(Finished, "what others have reported is drawn beside the arms, a number across all steps") {
     auto const published = [&] {
       std::map<std::string, Curve> curves;  // by name
-      auto const panel = learning_figure(read_material(path)).panels.back();
+      auto const all = figures(read_material(path));
+      auto const learning = std::ranges::find(all, std::string("validation_loss"), &Figure::name);
+      REQUIRE(learning != all.end());
+      auto const& panel = learning->panels.back();
       std::size_t next = panel.ends.size();
       for (auto layer = panel.layers.rbegin(); layer != panel.layers.rend() && next > 0; ++layer)
         if (--next; layer->as == As::joined_dots) curves[panel.ends[next].name] = layer->points;
@@ -101,14 +93,13 @@ TEST_SUITE("report") {
       CHECK_MESSAGE(ids.insert((*found)[1]).second, (*found)[1]);
   }
 
-  TEST_CASE("figures: every arm is named in each, in print and on the screen; the same data give the same bytes") {
+  TEST_CASE_FIXTURE(Finished, "figures: every arm is named in each, in print and on the screen; the same data give the same bytes") {
     if (!gnuplot_is_there()) return;
-    Finished const ablation;
-    auto const html = ablation.report();
+    auto const html = report();
     for (char const* name : {"differences", "over_x", "validation_loss", "difference_curves", "probe_attention_entropy"}) {
       CAPTURE(name);
-      auto const svg = test::get(ablation.path / "figures" / (std::string(name) + ".svg"));
-      auto const pdf = test::get(ablation.path / "figures" / (std::string(name) + ".pdf"));
+      auto const svg = test::get(path / "figures" / (std::string(name) + ".svg"));
+      auto const pdf = test::get(path / "figures" / (std::string(name) + ".pdf"));
       CHECK(pdf.starts_with("%PDF"));
       CHECK((has(svg, "</svg>") && !has(svg, "<script")));
       if (std::string(name) != "over_x") CHECK(has(svg, ">a,b<"));
@@ -116,11 +107,10 @@ TEST_SUITE("report") {
     }
     CHECK(has(html, "var(--series1)"));
     CHECK(!has(html, "rgb(  0, 114, 178)"));
-    auto const svg = test::get(ablation.path / "figures/differences.svg"), pdf = test::get(ablation.path / "figures/differences.pdf");
-    CHECK(ablation.report() == html);
-    CHECK(test::get(ablation.path / "figures/differences.svg") == svg);
-    if (has(pdf, "/CreationDate"))
-      CHECK(test::get(ablation.path / "figures/differences.pdf") == pdf);  // cairo 1.18 hides a date (gnuplot.cpp)
+    auto const svg = test::get(path / "figures/differences.svg"), pdf = test::get(path / "figures/differences.pdf");
+    CHECK(report() == html);
+    CHECK(test::get(path / "figures/differences.svg") == svg);
+    if (has(pdf, "/CreationDate")) CHECK(test::get(path / "figures/differences.pdf") == pdf);  // cairo 1.18 hides a date (gnuplot.cpp)
   }
 
   namespace {
@@ -169,20 +159,17 @@ TEST_SUITE("report") {
 
   }  // namespace
 
-  TEST_CASE("arms of several keys: every combination in one figure, panels with one legend, effects, arms folded") {
-    Combined const ablation;
-    auto const html = reported(ablation.folder.path());
+  TEST_CASE_FIXTURE(Combined, "arms of several keys: every combination in one figure, panels with one legend, effects, arms folded") {
+    auto const html = reported(folder.path());
     test::check_holds(html, {"x × heads: (b − a) × (2 − 1)", "+0.1000 ± 0.0500", "<summary>11 more</summary>", "lowest mean: a",
                              "averaged over all combinations of the other keys"});
-    test::change_json(ablation.folder / "summary.json", [](Json& summary) {
-      summary["effects"][0].update({{"averaged", 4}, {"combinations", 6}});
-    });
-    auto const partly = reported(ablation.folder.path());
+    test::change_json(folder / "summary.json", [](Json& summary) { summary["effects"][0].update({{"averaged", 4}, {"combinations", 6}}); });
+    auto const partly = reported(folder.path());
     test::check_holds(partly, {"averaged over the combinations of the other keys for which all arms exist", "4 of 6"});
     if (!gnuplot_is_there()) return;
-    auto const svg = test::get(ablation.folder / "figures/interaction.svg");
+    auto const svg = test::get(folder / "figures/interaction.svg");
     test::check_holds(svg, {">heads 1<", ">heads 2<", ">a<", ">b<", ">c<", ">t5<", ">rotary<"});
-    auto const curves = test::get(ablation.folder / "figures/validation_loss.svg");
+    auto const curves = test::get(folder / "figures/validation_loss.svg");
     test::check_holds(curves, {">position t5 · heads 1<", ">position rotary · heads 2<"});
     CHECK(curves.find(">b<") == curves.rfind(">b<"));  // one legend
     CHECK(has(curves, ">b<"));
@@ -190,9 +177,8 @@ TEST_SUITE("report") {
     CHECK(html.find("of every combination") < html.find("Results by arm"));
   }
 
-  TEST_CASE("no curve is dropped: numbers in their order, what comes after the first few is folded") {
-    Combined const ablation;
-    auto const material = read_material(ablation.folder.path());
+  TEST_CASE_FIXTURE(Combined, "no curve is dropped: numbers in their order, what comes after the first few is folded") {
+    auto const material = read_material(folder.path());
     std::vector<std::string> layers;
     std::size_t folded = 0;
     for (auto const& figure : figures(material)) {
@@ -204,12 +190,11 @@ TEST_SUITE("report") {
     CHECK(layers.back() == "probe_curvature_layer10");
     CHECK(folded == 7);  // of twelve
     if (!gnuplot_is_there()) return;
-    CHECK(has(reported(ablation.folder.path()), "<summary>curvature layer10</summary>"));
+    CHECK(has(reported(folder.path()), "<summary>curvature layer10</summary>"));
   }
 
-  TEST_CASE("bands of shares stay within 0 and 1; the cells of heat maps are not blurred") {
-    Combined const ablation;
-    auto const material = read_material(ablation.folder.path());
+  TEST_CASE_FIXTURE(Combined, "bands of shares stay within 0 and 1; the cells of heat maps are not blurred") {
+    auto const material = read_material(folder.path());
     auto const shares = traces_of(material, "validation.accuracy", false);
     REQUIRE(!shares.empty());
     CHECK(shares.front().points.front().y == doctest::Approx((0.5 + 0.98 + 0.98) / 3));

@@ -60,15 +60,14 @@ TEST_SUITE("report_maps") {
     auto const& step = json["arms"][0]["steps"][0];
     CHECK(step["layers"][0]["across"] == 2);
     for (std::size_t const example : {0, 1}) CHECK(step["examples"][example]["image"]["picture"] == 0);
-    auto const refused = [&](NpyArray const& changed, std::string const& message) { refuse_map(arrays, changed, message); };
-    refused(NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
-    refused(NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
-            "image.pixels is not [examples, channels, height, width]");
+    refuse_map(arrays, NpyArray::of("layer0.across", Tensor::full({}, 3, DType::int64)), "layer0.across does not divide its keys");
+    refuse_map(arrays, NpyArray::of("image.pixels", Tensor::zeros({1, 1, 2, 2}, DType::int64)),
+               "image.pixels is not [examples, channels, height, width]");
   }
 
-  TEST_CASE("maps from a source to a target: texts of each, as long as they are, and what looks at what; layers in their order") {
-    Finished const ablation;
-    auto const attention = ablation.path / "arm0-seed1-0/attention";
+  TEST_CASE_FIXTURE(Finished,
+                    "maps from a source to a target: texts of each, as long as they are, and what looks at what; layers in their order") {
+    auto const attention = path / "arm0-seed1-0/attention";
     fs::create_directories(attention);
     auto const uniform = [](Index n, Index m) { return Tensor::full({2, 1, n, m}, 1.0 / static_cast<double>(m), DType::float32); };
     auto const lengths = [](Index a, Index b) { return Tensor::of(std::vector<Index>{a, b}, {2}); };
@@ -82,7 +81,7 @@ TEST_SUITE("report_maps") {
           NpyArray::of(fmt::format("layer{}.of", layer), {encodes ? "encoder" : "decoder", encodes ? "source" : "inputs", "source"}));
     }
     write_npz(attention / "step-000000.npz", arrays);
-    auto material = read_material(ablation.path);
+    auto material = read_material(path);
     auto const json = Json::parse(attention_maps(material, 100'000));
     auto const& step = json["arms"][0]["steps"][0];
     auto const text = [&](std::size_t example, char const* part) {
@@ -99,12 +98,11 @@ TEST_SUITE("report_maps") {
     CHECK(step["layers"][2]["name"] == "layer 10: decoder");
     CHECK(step["layers"][2]["of"] == Json({"inputs", "source"}));
 
-    auto const refused = [&](NpyArray const& changed, std::string const& message) { ablation.refuse_map(arrays, changed, message); };
-    refused(NpyArray::of("layer2.of", {"decoder", "inputs"}), "layer2.of is not a name and two parts");
-    refused(NpyArray::of("source.labels", {"a", "b", "c"}), "source.labels is not of 2 texts");
-    refused(NpyArray::of("source.lengths", lengths(4, 1)), "source.lengths do not fit its labels");
-    refused(NpyArray::of("layer2.weights", Tensor::zeros({2, 2}, DType::float32)),
-            "layer2.weights is not [examples, heads, queries, keys]");
+    refuse_map(arrays, NpyArray::of("layer2.of", {"decoder", "inputs"}), "layer2.of is not a name and two parts");
+    refuse_map(arrays, NpyArray::of("source.labels", {"a", "b", "c"}), "source.labels is not of 2 texts");
+    refuse_map(arrays, NpyArray::of("source.lengths", lengths(4, 1)), "source.lengths do not fit its labels");
+    refuse_map(arrays, NpyArray::of("layer2.weights", Tensor::zeros({2, 2}, DType::float32)),
+               "layer2.weights is not [examples, heads, queries, keys]");
   }
 
   TEST_CASE_FIXTURE(Finished, "a long row is told as what it is") {
@@ -118,14 +116,11 @@ TEST_SUITE("report_maps") {
     CHECK(step["layers"][0]["places"] == Json({100, 100}));
   }
 
-  TEST_CASE("a damaged map is a warning, and the rest is shown") {
-    Finished const ablation;
-    ablation.put_maps(0, {0, 10});
-    auto const path = ablation.path / "arm0-seed1-0/attention/step-000010.npz";
-    auto bytes = test::get(path);
-    bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] + 1);
-    test::put(path, bytes);
-    auto const html = ablation.report();
+  TEST_CASE_FIXTURE(Finished, "a damaged map is a warning, and the rest is shown") {
+    put_maps(0, {0, 10});
+    auto const map = path / "arm0-seed1-0/attention/step-000010.npz";
+    test::put(map, test::flipped(test::get(map), fs::file_size(map) / 2));
+    auto const html = report();
     CHECK(has(html, "step-000010.npz"));
     CHECK(has(html, "is damaged"));
   }

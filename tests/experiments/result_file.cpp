@@ -98,20 +98,18 @@ TEST_SUITE("result_file") {
     refuse_results({{"compare", rows, "{\"step\":5,\"loss\":3.0}\n{\"step\":4,\"loss\":2.0}\n", "metrics.jsonl:2: step 4 after step 5"}});
   }
 
-  TEST_CASE("results of other types than a summary has") {
-    Results const results;
+  TEST_CASE_FIXTURE(Results, "results of other types than a summary has") {
     for (char const* const text : {R"({"name":3})", R"({"name":"run","steps":"many"})", R"({"name":"run","configuration":[1]})",
                                    R"({"ablation":"x","metric":"loss","seeds":[1],"arms":[{"name":"a","values":{"one":2.0}}]})"}) {
-      test::put(results.folder / summary, text);
-      test::refuses({"report", results.run.string()}, 3, {"summary.json: is not a summary of a run or an ablation"});
+      test::put(folder / summary, text);
+      test::refuses({"report", run.string()}, 3, {"summary.json: is not a summary of a run or an ablation"});
     }
-    test::put(results.run / "failure.json", R"({"message": 3, "log": {}})");
-    CHECK(!failure_of(results.run));
+    test::put(run / "failure.json", R"({"message": 3, "log": {}})");
+    CHECK(!failure_of(run));
   }
 
-  TEST_CASE("attention maps that claim more than they hold are left out with a warning") {
-    Results const results;
-    fs::path const maps = results.ablation / "a-seed1-0/attention/step-000001.npz";
+  TEST_CASE_FIXTURE(Results, "attention maps that claim more than they hold are left out with a warning") {
+    fs::path const maps = ablation / "a-seed1-0/attention/step-000001.npz";
     auto npy = [](std::string const& type, std::string const& shape, std::string const& elements) {
       auto const header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}\n", type, shape);
       return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header + elements;
@@ -122,8 +120,8 @@ TEST_SUITE("result_file") {
              {{"layer1.weights", npy("<f4", "1, 1, 1, 1, 1, 1, 1, 1, 1", std::string(4, '\0'))}, "layer1.weights: has more than 8 axes"},
              {{"layer1.weights", npy("<f4", "0, 1000000000, 1000000000", "")}, "layer1.weights: has no shape"}}) {
       write_npz(maps, {four, array});
-      test::run_well({"report", results.ablation.string()});
-      auto const page = test::get(results.ablation / "report.html");
+      test::run_well({"report", ablation.string()});
+      auto const page = test::get(ablation / "report.html");
       CHECK(page.find(maps.string() + ": " + why) != std::string::npos);
     }
   }

@@ -28,14 +28,8 @@ seed: 3
 data: {kind: grammar, validation: 16, ngram_sentences: 50}
 model: {kind: gpt, layers: 2, heads: 2, width: 32, context: 32, dropout: 0.1}
 train:
-  steps: 60
-  accumulate: 2
-  optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}
-  schedule: {kind: cosine, warmup: 10, min_lr: 1.0e-4}
-  clip: 1.0
-  ema: 0.9
-  evaluate: {every: 20}
-  checkpoint: {every: 10}
+  {steps: 60, accumulate: 2, optimizer: {kind: adamw, lr: 1.0e-3, weight_decay: 0.1}, clip: 1.0, ema: 0.9, evaluate: {every: 20},
+   schedule: {kind: cosine, warmup: 10, min_lr: 1.0e-4}, checkpoint: {every: 10}}
 )";
 
 using Arguments = std::vector<std::string>;
@@ -208,8 +202,7 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("what a kill leaves half done is taken back") {
-    CutRuns runs;
+  TEST_CASE_FIXTURE(InCutRuns, "what a kill leaves half done is taken back") {
     begin_by_copy(runs);
     auto const step = load_checkpoint(runs.run).step;
     auto const at = [&](Index later) { return std::to_string(step + later); };
@@ -260,9 +253,8 @@ TEST_SUITE("resume") {
     }
   }
 
-  TEST_CASE("more steps go on from the end; the rows are those of a run that was meant to be as long") {
+  TEST_CASE_FIXTURE(InCutRuns, "more steps go on from the end; the rows are those of a run that was meant to be as long") {
     Arguments const steady{"train.schedule=constant", "train.steps=40"}, short_one{"train.schedule=constant", "train.steps=15"};
-    CutRuns const runs;
     runs.train(short_one);
     CHECK(load_checkpoint(runs.run).step == 15);
     check_finishes(runs, measure(steady).trace, steady);
@@ -378,9 +370,8 @@ TEST_SUITE("resume") {
     check_finishes(runs);
   }
 
-  TEST_CASE("one thread, rows now and then, no averages") {
+  TEST_CASE_FIXTURE(InCutRuns, "one thread, rows now and then, no averages") {
     Arguments const other{"--threads", "1", "train.log.every=7", "train.ema=none", "train.optimizer={kind: sgd, lr: 0.1}"};
-    CutRuns const runs;
     auto const expected = measure(other).trace;
     for (int i = 0; i < 2; ++i) test::kill_after((0.2 + 0.5 * test::random_share()) * undisturbed().seconds, runs.command(other));
     check_finishes(runs, expected, other);

@@ -16,12 +16,7 @@ name: tiny
 seed: 3
 data: {kind: grammar, validation: 12, ngram_sentences: 50}
 model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 32}
-train:
-  steps: 10
-  batch: 3
-  optimizer: {kind: adamw, lr: 1.0e-3}
-  evaluate: {every: 4}
-  checkpoint: {every: 4}
+train: {steps: 10, batch: 3, optimizer: {kind: adamw, lr: 1.0e-3}, evaluate: {every: 4}, checkpoint: {every: 4}}
 )";
 
 struct Runs {
@@ -92,9 +87,8 @@ TEST_SUITE("run") {
     CHECK(peak("probed", {"probes={every: 2, rows: 12, attention: [entropy]}"}) == doctest::Approx(plain).epsilon(0.05));
   }
 
-  TEST_CASE("the precision of products: other bits, the same every time, and named in the summary") {
+  TEST_CASE_FIXTURE(InRuns, "the precision of products: other bits, the same every time, and named in the summary") {
     WithProducts const restored(products());
-    Runs const runs;
     auto const loss = [&](std::string const& name, std::vector<std::string> const& overrides) {
       return runs.made(name, test::joined(overrides, {"model.width=64"})).back()["validation.loss"].get<double>();
     };
@@ -114,10 +108,9 @@ TEST_SUITE("run") {
     }
   }
 
-  TEST_CASE("the same metrics on any number of threads, in every precision") {
+  TEST_CASE_FIXTURE(InRuns, "the same metrics on any number of threads, in every precision") {
     WithProducts const restored(products());
     Threads const before(threads());
-    Runs const runs;
     using Overrides = std::vector<std::string>;
     std::vector<Overrides> const kinds{
         {},

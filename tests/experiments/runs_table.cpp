@@ -16,14 +16,15 @@ TEST_SUITE("runs_table") {
 
   using Seeds = std::vector<Index>;
   using Curve = std::vector<std::pair<Index, double>>;
+  using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
   using Asked = std::function<void(RunsTableOptions&)>;
+  Asked const nothing = [](auto&) {};
 
   double const worst = std::numeric_limits<double>::infinity();
 
   /// A folder with tables, read from there.
   struct TableBench {
-    RunsTable read(
-        std::vector<std::pair<std::string, std::string>> const& files, Asked const& ask = [](auto&) {}) const {
+    RunsTable read(Files const& files, Asked const& ask = nothing) const {
       RunsTableOptions options;
       for (auto const& [name, content] : files) {
         test::put(folder / name, content);
@@ -32,14 +33,15 @@ TEST_SUITE("runs_table") {
       ask(options);
       return read_runs_table(options);
     }
-    RunsTable read(
-        std::string const& name, std::string const& content, Asked const& ask = [](auto&) {}) const {
-      return read({{name, content}}, ask);
+    RunsTable read(std::string const& name, std::string const& content, Asked const& ask = nothing) const {
+      return read(Files{{name, content}}, ask);
     }
-    /// What is said of a table, without the folder's name.
-    std::string refused(
-        std::string const& name, std::string const& content, Asked const& ask = [](auto&) {}) const {
-      return test::without_folder(test::refusal([&] { read(name, content, ask); }), folder);
+    /// What is said of tables, without the folder's name.
+    std::string refused(Files const& files, Asked const& ask = nothing) const {
+      return test::without_folder(test::refusal([&] { read(files, ask); }), folder);
+    }
+    std::string refused(std::string const& name, std::string const& content, Asked const& ask = nothing) const {
+      return refused(Files{{name, content}}, ask);
     }
     test::Folder folder;
   };
@@ -198,45 +200,40 @@ TEST_SUITE("runs_table") {
           "--metric: there is no metric 'los'; did you mean 'loss'? (there are accuracy, loss)");
   }
 
-  TEST_CASE("trackio: runs by their names, which end in their seeds") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "trackio: runs by their names, which end in their seeds") {
     std::string const csv =
         "step,timestamp,loss,run\n0,2026-01-01T00:00:00,7,gpt-s1\n9,2026-01-01T00:00:09,1,gpt-s1\n"
         "9,2026-01-01T00:00:09,2,gpt-s2\n9,2026-01-01T00:00:09,3,rwkv-s1\n9,2026-01-01T00:00:09,4,rwkv-s2\n";
-    auto const table = bench.read("loss.csv", csv);
+    auto const table = read("loss.csv", csv);
     check_four_runs(table, "loss");
     says(remarks_on(table), "loss: arms are read from column run, seeds from a name, last of the steps in column step");
     for (std::string const run : {"gpt-seed3", "gpt_seed3", "gpt-s3", "gpt_s3", "gpt-3", "gpt_3", "gpt-03"}) {
       CAPTURE(run);
-      auto const read = bench.read("a.csv", "run,loss\n" + run + ",1\n");
-      CHECK(arm_names(read) == ArmNames{"gpt"});
-      CHECK(read.seeds == Seeds{3});
+      auto const one = read("a.csv", "run,loss\n" + run + ",1\n");
+      CHECK(arm_names(one) == ArmNames{"gpt"});
+      CHECK(one.seeds == Seeds{3});
     }
-    CHECK(arm_names(bench.read("a.csv", "run,loss\ngpt2-s-4,1\ntransformers-4,1\n")) == ArmNames{"gpt2-s", "transformers"});
+    CHECK(arm_names(read("a.csv", "run,loss\ngpt2-s-4,1\ntransformers-4,1\n")) == ArmNames{"gpt2-s", "transformers"});
     for (std::string const run :
          {"gpt", "gpt3", "gpts3", "3", "-3", "s3", "seed3", "gpt-seed", "gpt-0.3", "lr: 3", "gpt-99999999999999999999"}) {
       CAPTURE(run);
-      says(bench.refused("a.csv", "run,loss\n" + run + ",1\n"), "a.csv:2: the run '" + run + "' does not end in its seed");
+      says(refused("a.csv", "run,loss\n" + run + ",1\n"), "a.csv:2: the run '" + run + "' does not end in its seed");
     }
   }
 
-  TEST_CASE("TensorBoard: a file a run, named by its file") {
-    TableBench const bench;
+  TEST_CASE_FIXTURE(TableBench, "TensorBoard: a file a run, named by its file") {
     std::string const head = "Wall time,Step,Value\n";
-    auto const table = bench.read({{"run-gpt-seed1-tag-loss.csv", head + "1.5,0,9\n2.5,10,1\n"},
-                                   {"run-gpt-seed2-tag-loss.csv", head + "1.5,10,2\n"},
-                                   {"run-rwkv_1-tag-loss.csv", head + "1.5,10,3\n"},
-                                   {"rwkv_2-tag-loss.csv", head + "1.5,10,4\n"}});
+    auto const table = read({{"run-gpt-seed1-tag-loss.csv", head + "1.5,0,9\n2.5,10,1\n"},
+                             {"run-gpt-seed2-tag-loss.csv", head + "1.5,10,2\n"},
+                             {"run-rwkv_1-tag-loss.csv", head + "1.5,10,3\n"},
+                             {"rwkv_2-tag-loss.csv", head + "1.5,10,4\n"}});
     check_four_runs(table, "loss");
     CHECK(table.arms[0].histories.at(1).at("loss") == Curve{{0, 9}, {10, 1}});
     CHECK(table.read.size() == 4);
-    CHECK(bench.read("gpt-4.csv", head + "1.5,10,4\n", [](auto& all) { all.metric = "loss"; }).metric == "loss");
-    auto const refused = [&](std::vector<std::pair<std::string, std::string>> const& files) {
-      return test::without_folder(test::refusal([&] { bench.read(files); }), bench.folder);
-    };
+    CHECK(read("gpt-4.csv", head + "1.5,10,4\n", [](auto& all) { all.metric = "loss"; }).metric == "loss");
     says(refused({{"a-1-tag-loss.csv", head + "0,0,1\n"}, {"a-2-tag-accuracy.csv", head + "0,0,1\n"}}),
          "a-2-tag-accuracy.csv: there is no metric 'loss' (there are accuracy)");
-    says(bench.refused("a-1-tag-loss.csv", head + "0,0,1\n", [](auto& all) { all.metric = "accuracy"; }),
+    says(refused("a-1-tag-loss.csv", head + "0,0,1\n", [](auto& all) { all.metric = "accuracy"; }),
          "a-1-tag-loss.csv: there is no metric 'accuracy' (there are loss)");
     says(refused({{"a-1-tag-loss.csv", head + "0,0,1\n"}, {"run-a-1-tag-loss.csv", head + "0,0,1\n"}}),
          "run-a-1-tag-loss.csv:2: 'a', seed 1, has step 0 after step 0");
@@ -263,15 +260,13 @@ TEST_SUITE("runs_table") {
     CHECK_THROWS_AS(read("a.csv", "arm,seed,loss\na,1,x\n"), ConfigError);
   }
 
-  TEST_CASE("tables that are wrong are refused by their line") {
+  TEST_CASE_FIXTURE(TableBench, "tables that are wrong are refused by their line") {
     struct WrongTable {
       std::string file, content, message;
       Asked ask = [](auto& all) { all.metric = "loss"; };
     };
-    TableBench const bench;
     std::string const head = "arm,seed,loss\n", good = "a,1,0.5\n", steps = "arm,seed,step,loss\n";
     std::string const object = "{\"arm\": \"a\", \"seed\": 1, \"loss\": 1}";
-    auto const plain = [](auto&) {};
     std::vector<WrongTable> const tables{
         {"t.csv", head + good + "b,1\n", "t.csv:3: has 2 columns, and there are 3: arm, seed, loss"},
         {"t.csv", head + "b,1,0.5,9\n" + good, "t.csv:2: has 4 columns, and there are 3"},
@@ -293,18 +288,14 @@ TEST_SUITE("runs_table") {
         {"t.csv", head + good + "\"b\nc\",1,0.5\n", "t.csv:3: 'b\\x0ac' is no name of an arm"},
         {"t.csv", head + good + " ,1,0.5\n", "t.csv:3: ' ' is no name of an arm"},
         {"t.csv", head + good + "a,2,\n", "t.csv:3: loss of 'a': '' is no number; of a run that diverged write NaN"},
-        {"t.csv", head + good + "a,2,\n", "t.csv:3: loss of 'a': '' is no number; of a run that diverged write NaN", plain},
+        {"t.csv", head + good + "a,2,\n", "t.csv:3: loss of 'a': '' is no number; of a run that diverged write NaN", nothing},
         {"t.csv", head + good + "a,2,fast\n", "t.csv:3: loss of 'a': 'fast' is no number"},
         {"t.csv", head + good + "a,2, 0.5\n", "t.csv:3: loss of 'a': ' 0.5' is no number"},
         {"t.csv", head + good + "a,2,0.5%\n", "t.csv:3: loss of 'a': '0.5%' is no number"},
         {"t.csv", head + good + "a,2,1e999\n", "t.csv:3: loss of 'a': '1e999' is no number"},
         {"t.csv", head + good + "b,1,1\nc,1,1\nb,1,2\n",
          "t.csv:5: 'b', seed 1, is there twice; if these are steps, name their column with --step"},
-        {
-            "t.csv",
-            steps + "a,1,0,1\na,1,10,1\nb,1,0,1\na,1,10,1\n",
-            "t.csv:5: 'a', seed 1, has step 10 after step 10",
-        },
+        {"t.csv", steps + "a,1,0,1\na,1,10,1\nb,1,0,1\na,1,10,1\n", "t.csv:5: 'a', seed 1, has step 10 after step 10"},
         {"t.csv", steps + "a,1,0,1\na,1,10,1\na,1,5,1\n", "t.csv:4: 'a', seed 1, has step 5 after step 10"},
         {"t.csv", steps + "a,1,0,1\na,1,0.5,1\n", "t.csv:3: step: '0.5' is no whole number"},
         {"t.csv", "arm,seed,loss,seed\na,1,1,1\n", "t.csv:1: two columns are called 'seed'"},
@@ -313,9 +304,9 @@ TEST_SUITE("runs_table") {
         {"t.csv", "\xef\xbb\xbf", "t.csv:1: there are no rows"},
         {"t.csv", head + good + "\nb,1,1\n", "t.csv:3: the line is empty"},
         {"t.txt", head + good, "t.txt: its ending must say how it is written: .csv, .tsv or .jsonl"},
-        {"t.csv", "seed,a,b\n1,,\n", "t.csv: there are no values", plain},
-        {"t.csv", "seed,a,b\n1,1,2\n2,1,x\n", "t.csv:3: value of 'b': 'x' is no number", plain},
-        {"t.csv", "seed,a,b\n1,1,2\n1,2,3\n", "t.csv:3: 'a', seed 1, is there twice", plain},
+        {"t.csv", "seed,a,b\n1,,\n", "t.csv: there are no values", nothing},
+        {"t.csv", "seed,a,b\n1,1,2\n2,1,x\n", "t.csv:3: value of 'b': 'x' is no number", nothing},
+        {"t.csv", "seed,a,b\n1,1,2\n1,2,3\n", "t.csv:3: 'a', seed 1, is there twice", nothing},
         {"t.csv", "Step,a-1 - loss,a - loss\n0,1,1\n", "t.csv:2: the run 'a' does not end in its seed"},
         {"t.csv", "Step,a-1 - loss,a_1 - loss\n0,1,1\n", "t.csv:2: 'a', seed 1, has step 0 after step 0"},
         {"t.csv", "Step,a-1 - loss\n0,1\n0,2\n", "t.csv:3: 'a', seed 1, has step 0 after step 0"},
@@ -331,7 +322,7 @@ TEST_SUITE("runs_table") {
     };
     for (auto const& each : tables) {
       CAPTURE(each.content);
-      auto const said = bench.refused(each.file, each.content, each.ask);
+      auto const said = refused(each.file, each.content, each.ask);
       CHECK_MESSAGE(said.starts_with(each.message), said, " should say: ", each.message);
       CHECK(said.find('\n') == said.npos);
     }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 
 // A small ablation on associative recall, run through the real program.
 
@@ -55,8 +55,7 @@ struct SmallAblation {
     std::map<std::string, std::size_t> result;
     for (auto const& [name, time] : finished()) {
       auto const log = get(small / name / "log.txt");
-      auto const begun = log.find("tokens a step");
-      bool const once = begun != log.npos && log.find("tokens a step", begun + 1) == log.npos && log.find("finished already") == log.npos;
+      bool const once = occurrences(log, "tokens a step") == 1 && log.find("finished already") == log.npos;
       ++result[once ? "once" : "more often"];
     }
     return result;

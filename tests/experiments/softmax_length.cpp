@@ -1,4 +1,5 @@
-// The study of softmax by the number of keys: measurements beside exact expectations, at values that its file does not have.
+// Exact expectations of a softmax by quadrature; the study of softmax by the number of keys: measurements beside them, at values that its
+// file does not have.
 
 #include "experiments/ablation/scaling/quadrature.hpp"
 #include "experiments/folder/csv.hpp"
@@ -11,12 +12,72 @@ TEST_SUITE("softmax_length") {
   namespace {
 
   std::filesystem::path study(test::Folder const& folder, std::string const& keys) {
-    test::put(folder / "s.yaml", "name: s\nseed: 5\nstudy: {kind: softmax_length, " + keys + "}\n");
-    test::run_well({"run", (folder / "s.yaml").string(), "--output", folder.path().string(), "--quiet", "--fresh"});
-    return folder / "s";
+    return test::trained(folder, "s", "seed: 5\nstudy: {kind: softmax_length, " + keys + "}\n");
+  }
+
+  void check_close(double found, double wanted, double tolerance) {
+    CHECK_MESSAGE(std::abs(found - wanted) <= tolerance, found, " instead of ", wanted);
   }
 
   }  // namespace
+
+  TEST_CASE("quadrature over normal logits gives the reference values") {
+    struct Reference {
+      double variance;
+      Index keys;
+      double trace, frobenius_squared, entropy, max_weight;
+    };
+    for (Reference const& r : {Reference{0.25, 2, 0.4492467360, 0.2054500682, 0.6399512953, 0.63112661},
+                               {0.25, 64, 0.9800735878, 0.0193166444, 4.0366524309, 0.04558417},
+                               {1, 10, 0.8053126063, 0.1212943102, 1.9235512892, 0.32026435},
+                               {1, 256, 0.9896655357, 0.0099198370, 5.0521906191, 0.04302565},
+                               {4, 4, 0.4255860440, 0.1212439043, 0.7710466164, 0.68586990},
+                               {16, 32, 0.4817105198, 0.1005844374, 1.0796311704, 0.64337200},
+                               {64, 10, 0.1895917934, 0.0550038731, 0.3440285694, 0.86613430},
+                               {256, 2, 0.0351493177, 0.0117391774, 0.0577448804, 0.97562004},
+                               {256, 256, 0.1760148324, 0.0495511185, 0.3272958200, 0.87564705}}) {
+      INFO("variance ", r.variance, ", keys ", r.keys);
+      auto const e = softmax_of_normal_logits(r.variance, {r.keys}).front();
+      check_close(e.trace, r.trace, 1e-9);
+      check_close(e.frobenius_squared, r.frobenius_squared, 1e-9);
+      check_close(e.entropy, r.entropy, 1e-9);
+      check_close(e.max_weight, r.max_weight, 1e-6);
+    }
+  }
+
+  TEST_CASE("two keys: the largest weight is the mean of a sigmoid") {
+    for (double const variance : {0.01, 1.0, 50.0}) {
+      double expected = 0;
+      for (double t = 0.0005; t < 10; t += 0.001)
+        expected += 0.002 * std::exp(-t * t / 2) / std::sqrt(2 * M_PI) / (1 + std::exp(-std::sqrt(2 * variance) * t));
+      check_close(softmax_of_normal_logits(variance, {2}).front().max_weight, expected, 1e-7);
+    }
+  }
+
+  TEST_CASE("quadrature over Gaussian queries gives the reference values, and its derivative by the variance is half the trace") {
+    std::vector<Index> const keys{10, 64};
+    auto const raw = softmax_of_gaussian_products(64, 1, keys), scaled = softmax_of_gaussian_products(64, 0.125, keys);
+    check_close(raw[0].softmax.trace, .19170651, 1e-8);
+    check_close(raw[0].softmax.frobenius_squared, .05547352, 1e-8);
+    check_close(raw[0].softmax.entropy, .34848445, 1e-8);
+    check_close(raw[1].softmax.trace, .29138329, 1e-8);
+    check_close(raw[1].softmax.frobenius_squared, .07348711, 1e-8);
+    check_close(scaled[0].softmax.frobenius_squared, .12095306, 1e-8);
+    check_close(scaled[1].softmax.entropy, 3.68570519, 1e-8);
+    auto const log_sum = [](double variance) {
+      auto const e = softmax_of_normal_logits(variance, {10}).front();
+      return e.entropy + variance * e.trace;
+    };
+    check_close((log_sum(4.001) - log_sum(3.999)) / 0.002, softmax_of_normal_logits(4, {10}).front().trace / 2, 1e-6);
+    // With few logits of small variance J is nearly constant, 1/n (I − 11ᵀ/n): ‖J z‖² is that of a centred vector over n².
+    check_close(softmax_of_normal_logits(1e-6, {4}).front().along_logits, 1e-6 * 3 / 16, 1e-10);
+  }
+
+  TEST_CASE("the largest of standard normals") {
+    check_close(expected_maximum(2), 0.5641895835, 1e-9);
+    check_close(expected_maximum(10), 1.5387527308, 1e-9);
+    check_close(expected_maximum(256), 2.8268632789, 1e-9);
+  }
 
   TEST_CASE("every cell lies within five standard errors of its closed form, for other n, σ and ρ; the sphere has its exponents") {
     test::Folder const folder;
@@ -44,10 +105,10 @@ TEST_SUITE("softmax_length") {
     }
     CHECK(compared == 3 * (3 + 4) * 4);
     for (auto const& gap : gaps) {
-      auto const& [width, points] = gap;
       CAPTURE(gap.first);
-      double const exponent = std::log(points.back().second / points.front().second) / std::log(points.back().first / points.front().first);
-      CHECK(exponent == doctest::Approx(2 / (std::stod(width) - 1)).epsilon(0.15));
+      auto const &few = gap.second.front(), &many = gap.second.back();
+      double const exponent = std::log(many.second / few.second) / std::log(many.first / few.first);
+      CHECK(exponent == doctest::Approx(2 / (std::stod(gap.first) - 1)).epsilon(0.15));
     }
     test::check_holds(test::get(path / "report.html"), {"Gap function", "what softmax passes"});
   }
@@ -139,10 +200,9 @@ TEST_SUITE("softmax_length") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "the heads of a trained run stand beside the closed forms") {
-    test::put(folder / "r.yaml",
-              "name: r\ndata: {kind: copy, length: 16, vocabulary: 8, validation: 32}\n"
-              "model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 40}\ntrain: {steps: 2, batch: 4}\n");
-    test::run_well({"run", (folder / "r.yaml").string(), "--output", folder.path().string(), "--quiet"});
+    test::trained(folder, "r",
+                  "data: {kind: copy, length: 16, vocabulary: 8, validation: 32}\n"
+                  "model: {kind: gpt, layers: 1, heads: 2, width: 16, context: 40}\ntrain: {steps: 2, batch: 4}\n");
     auto const path = study(folder, "run: r, keys: [16], sigma: [1], correlation: [], width: [], variants: [], scores: 10000");
     std::size_t heads = 0;
     auto const csv = parse_csv(test::get(path / "results.csv"));

@@ -7,8 +7,8 @@
 #include "experiments/train/weights.hpp"
 #include "nn/files/safetensors.hpp"
 #include "nn/files/sha256.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 #include "tests/refusal.hpp"
 
 namespace heed {
@@ -62,10 +62,6 @@ TEST_SUITE("start_from") {
     }
   };
 
-  struct OnBench {
-    Bench const bench;
-  };
-
   std::string pretraining(std::string const& model) {
     return "data: {kind: text, path: text.txt, tokenizer: byte}\nmodel: {" + model +
            ", layers: 2, heads: 2, width: 8, context: 12}\n"
@@ -80,6 +76,11 @@ TEST_SUITE("start_from") {
   std::string const gpt = "kind: gpt", bert = "kind: bert";
   std::string const classifies = ", head: classification";
 
+  /// With a run `first`, a GPT that was trained on the text.
+  struct Pretrained : Bench {
+    Pretrained() { run("first", pretraining(gpt)); }
+  };
+
   Tensor found(Parameters const& all, std::string const& name) {
     REQUIRE_MESSAGE(all.find(name) != nullptr, name);
     return *all.find(name);
@@ -89,11 +90,10 @@ TEST_SUITE("start_from") {
 
   }  // namespace
 
-  TEST_CASE_FIXTURE(OnBench, "a task takes the body: rows of text's tokens, blocks and norms; its head and special tokens are drawn") {
-    bench.run("first", pretraining(gpt));
-    auto const source = open_run(bench.folder / "runs/first");
-    auto const with = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"));
-    auto const without = bench.loaded("third", fine_tuning(gpt + classifies, ""));
+  TEST_CASE_FIXTURE(Pretrained, "a task takes the body: rows of text's tokens, blocks and norms; its head and special tokens are drawn") {
+    auto const source = open_run(folder / "runs/first");
+    auto const with = loaded("second", fine_tuning(gpt + classifies, "from: first"));
+    auto const without = loaded("third", fine_tuning(gpt + classifies, ""));
     Trainer const started(with, true), drawn(without, true);
     for (std::string const name : {"blocks.0.attention.query.weight", "blocks.1.mlp.down.bias", "norm.weight", "position_embedding.weight"})
       CHECK(values(started.parameters(), name) == values(*source.parameters, name));
@@ -104,14 +104,13 @@ TEST_SUITE("start_from") {
     }
   }
 
-  TEST_CASE_FIXTURE(OnBench, "k layers: the embeddings and the first k blocks; with all of them the last norm too") {
-    bench.run("first", pretraining(gpt));
-    auto const source = open_run(bench.folder / "runs/first");
-    Trainer const drawn(bench.loaded("drawn", fine_tuning(gpt + classifies, "")), true);
+  TEST_CASE_FIXTURE(Pretrained, "k layers: the embeddings and the first k blocks; with all of them the last norm too") {
+    auto const source = open_run(folder / "runs/first");
+    Trainer const drawn(loaded("drawn", fine_tuning(gpt + classifies, "")), true);
     for (Index layers : {0, 1, 2}) {
       CAPTURE(layers);
-      auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, fmt::format("from: first, layers: {}", layers)));
-      Trainer const started(loaded, true);
+      auto const second = loaded("second", fine_tuning(gpt + classifies, fmt::format("from: first, layers: {}", layers)));
+      Trainer const started(second, true);
       auto const taken = [&](std::string const& name) { return values(started.parameters(), name) == values(*source.parameters, name); };
       CHECK(taken("position_embedding.weight"));
       CHECK(taken("blocks.0.mlp.up.weight") == (layers > 0));
@@ -119,16 +118,15 @@ TEST_SUITE("start_from") {
       CHECK(taken("norm.weight") == (layers > 1));
       if (layers < 2) CHECK(values(started.parameters(), "blocks.1.mlp.up.weight") == values(drawn.parameters(), "blocks.1.mlp.up.weight"));
     }
-    auto const three = bench.loaded("second", fine_tuning(gpt + classifies, "from: first, layers: 3"));
-    auto const said = test::refusal([&] { Trainer const refused(three, true); });
-    CHECK(said.find("second.yaml:4:") != std::string::npos);
-    CHECK(said.find("init.layers: 3 are more than the 2 blocks of") != std::string::npos);
+    auto const three = loaded("second", fine_tuning(gpt + classifies, "from: first, layers: 3"));
+    test::check_holds(test::refusal([&] { Trainer const refused(three, true); }),
+                      {"second.yaml:4:", "init.layers: 3 are more than the 2 blocks of"});
   }
 
-  TEST_CASE_FIXTURE(OnBench, "special tokens that both have go by their names; segments and the head of next sentences") {
-    bench.run("first", pretraining(bert + ", head: next_sentence"));
-    auto const source = open_run(bench.folder / "runs/first");
-    Trainer const started(bench.loaded("second", fine_tuning(bert + classifies, "from: first")), true);
+  TEST_CASE_FIXTURE(Bench, "special tokens that both have go by their names; segments and the head of next sentences") {
+    run("first", pretraining(bert + ", head: next_sentence"));
+    auto const source = open_run(folder / "runs/first");
+    Trainer const started(loaded("second", fine_tuning(bert + classifies, "from: first")), true);
     CHECK(source.model->vocabulary() == bytes + 3);
     CHECK(started.model().vocabulary() == bytes + 2);
     for (Index const token : {Index{97}, bytes, bytes + 1})  // a byte, [CLS], [SEP]
@@ -137,45 +135,43 @@ TEST_SUITE("start_from") {
     CHECK(started.parameters().find("heads.next_sentence.weight") == nullptr);
   }
 
-  TEST_CASE_FIXTURE(OnBench, "a shorter context takes the first positions; a longer one is refused, as other shapes and vocabularies are") {
-    bench.run("first", pretraining(gpt));
-    auto const source = open_run(bench.folder / "runs/first");
+  TEST_CASE_FIXTURE(Pretrained,
+                    "a shorter context takes the first positions; a longer one is refused, as other shapes and vocabularies are") {
+    auto const source = open_run(folder / "runs/first");
     auto const started = [&](std::vector<std::string> const& more) {
-      return Trainer(bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), more), true);
+      return Trainer(loaded("second", fine_tuning(gpt + classifies, "from: first"), more), true);
     };
-    auto const refused = [&](std::vector<std::string> const& more) { return test::refusal<FileError>([&] { started(more); }); };
-    auto const loaded = bench.loaded("second", fine_tuning(gpt + classifies, "from: first"), {"model.context=8"});
-    Trainer const shorter(loaded, true);
+    auto const second = loaded("second", fine_tuning(gpt + classifies, "from: first"), {"model.context=8"});
+    Trainer const shorter(second, true);
     CHECK(row(shorter.parameters(), "position_embedding.weight", 7) == row(*source.parameters, "position_embedding.weight", 7));
-    CHECK(refused({"model.context=13"}).find("'position_embedding.weight' is [12, 8], the model's is [13, 8]") != std::string::npos);
-    CHECK(refused({"model.width=16"}).find("'blocks.0.norm1.weight' is [8], the model's is [16]") != std::string::npos);
-    CHECK(refused({"model.layers=3"}).find("'blocks.2.norm1.weight' [8] is missing") != std::string::npos);
-    CHECK(refused({"model.layers=1"}).find("'blocks.1.attention.key.bias' [8] is not the model's") != std::string::npos);
-    CHECK(refused({"data.tokenizer=char"}).find("has other tokens than the data: its vocabulary has 256 tokens, theirs 3") !=
-          std::string::npos);
+    test::check_refusals<FileError>([&](std::string const& change) { started({change}); },
+                                    {{"model.context=13", "'position_embedding.weight' is [12, 8], the model's is [13, 8]"},
+                                     {"model.width=16", "'blocks.0.norm1.weight' is [8], the model's is [16]"},
+                                     {"model.layers=3", "'blocks.2.norm1.weight' [8] is missing"},
+                                     {"model.layers=1", "'blocks.1.attention.key.bias' [8] is not the model's"},
+                                     {"data.tokenizer=char", "has other tokens than the data: its vocabulary has 256 tokens, theirs 3"}});
     CHECK(test::refusal([&] { started({"init.from=firts"}); }).find("firts: no such file") != std::string::npos);
   }
 
-  TEST_CASE_FIXTURE(OnBench, "the folder of a GPT-2 by transformers gives what the run gives that it was exported from") {
-    bench.run("first", pretraining(gpt));
-    auto const folder = (bench.folder / "gpt2").string();
-    test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
-    Trainer const of_run(bench.loaded("second", fine_tuning(gpt + classifies, "from: first")), true);
-    Trainer const of_folder(bench.loaded("third", fine_tuning(gpt + classifies, "from: " + folder)), true);
+  TEST_CASE_FIXTURE(Pretrained, "the folder of a GPT-2 by transformers gives what the run gives that it was exported from") {
+    auto const exported = (folder / "gpt2").string();
+    test::run_well({"export", folder / "runs/first", "--format", "huggingface", exported});
+    Trainer const of_run(loaded("second", fine_tuning(gpt + classifies, "from: first")), true);
+    Trainer const of_folder(loaded("third", fine_tuning(gpt + classifies, "from: " + exported)), true);
     for (auto const& [name, parameter] : of_run.parameters().all()) CHECK(parameter.to_vector() == values(of_folder.parameters(), name));
     CHECK(of_folder.files_read().at("init.from").file.ends_with("model.safetensors"));
   }
 
-  TEST_CASE_FIXTURE(OnBench, "a table with more rows than the tokenizer has tokens: fine-tuned without them, and they are never sampled") {
-    bench.run("first", pretraining(gpt));
-    auto const folder = bench.folder / "gpt2";
-    test::run_well({"export", bench.folder / "runs/first", "--format", "huggingface", folder});
-    Trainer const exact(bench.loaded("second", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
+  TEST_CASE_FIXTURE(Pretrained,
+                    "a table with more rows than the tokenizer has tokens: fine-tuned without them, and they are never sampled") {
+    auto const exported = folder / "gpt2";
+    test::run_well({"export", folder / "runs/first", "--format", "huggingface", exported});
+    Trainer const exact(loaded("second", fine_tuning(gpt + classifies, "from: " + exported.string())), true);
 
     static constexpr Index rows = bytes + 20;
     NamedTensors tensors;
     {
-      SafetensorsFile const file(folder / "model.safetensors");
+      SafetensorsFile const file(exported / "model.safetensors");
       for (auto const& name : file.names()) {
         Tensor const tensor = file.tensor(name);
         bool const by_token = name == "transformer.wte.weight" || name == "lm_head.weight";
@@ -184,26 +180,25 @@ TEST_SUITE("start_from") {
             name, by_token ? concatenate({tensor, Tensor::full({rows - bytes, tensor.size(1)}, 50, tensor.dtype())}, 0) : tensor);
       }
     }
-    save_safetensors(folder / "model.safetensors", tensors, {{"format", "pt"}});
-    test::change_json(folder / "config.json", [](auto& config) { config["vocab_size"] = rows; });
+    save_safetensors(exported / "model.safetensors", tensors, {{"format", "pt"}});
+    test::change_json(exported / "config.json", [](auto& config) { config["vocab_size"] = rows; });
 
-    Trainer const padded(bench.loaded("third", fine_tuning(gpt + classifies, "from: " + folder.string())), true);
+    Trainer const padded(loaded("third", fine_tuning(gpt + classifies, "from: " + exported.string())), true);
     for (auto const& [name, parameter] : exact.parameters().all()) CHECK(parameter.to_vector() == values(padded.parameters(), name));
     CHECK(padded.start_remark().find("20 rows of token_embedding.weight") != std::string::npos);
-    Trainer const masked(bench.loaded("fourth", pretraining(gpt) + "init: {from: " + folder.string() + "}\n"), true);
+    Trainer const masked(loaded("fourth", pretraining(gpt) + "init: {from: " + exported.string() + "}\n"), true);
     CHECK(masked.parameters().find("token_embedding.weight")->size(0) == bytes);
-    CHECK(test::run_well({"sample", folder, "--tokens", "200", "--prompt", "a"}).output.size() >= 100);
+    CHECK(test::run_well({"sample", exported, "--tokens", "200", "--prompt", "a"}).output.size() >= 100);
   }
 
-  TEST_CASE_FIXTURE(OnBench, "a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
-    bench.run("first", pretraining(gpt));
+  TEST_CASE_FIXTURE(Pretrained, "a fine-tuned run names the checkpoint that it came from, by its hash; it goes on exactly after an end") {
     auto const yaml = fine_tuning(gpt + classifies + ", dropout: 0.1", "from: first");
-    bench.run("whole", yaml);
-    bench.run("halves", yaml, {"train.steps=3"});
-    bench.run("halves", yaml);
-    auto const file = [&](std::string const& run, std::string const& name) { return test::get(bench.folder / "runs" / run / name); };
-    CHECK(file("whole", "summary.json").find(sha256_of_file(bench.folder / "runs/first/checkpoint.safetensors")) != std::string::npos);
-    auto const trained = open_run(bench.folder / "runs/whole"), again = open_run(bench.folder / "runs/halves");
+    run("whole", yaml);
+    run("halves", yaml, {"train.steps=3"});
+    run("halves", yaml);
+    auto const file = [&](std::string const& which, std::string const& name) { return test::get(folder / "runs" / which / name); };
+    CHECK(file("whole", "summary.json").find(sha256_of_file(folder / "runs/first/checkpoint.safetensors")) != std::string::npos);
+    auto const trained = open_run(folder / "runs/whole"), again = open_run(folder / "runs/halves");
     for (auto const& [name, parameter] : trained.parameters->all()) CHECK(parameter.to_vector() == values(*again.parameters, name));
     CHECK(file("whole", "predictions.jsonl") == file("halves", "predictions.jsonl"));
     CHECK(file("whole", "predictions.jsonl").find(R"("label":"b")") != std::string::npos);

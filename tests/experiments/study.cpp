@@ -10,9 +10,9 @@
 #include "experiments/study/samples.hpp"
 #include "experiments/study/softmax_scaling.hpp"
 #include "tests/engine.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
 #include "tests/markdown.hpp"
-#include "tests/program.hpp"
 
 TEST_SUITE("study") {
   using namespace heed;
@@ -20,8 +20,7 @@ TEST_SUITE("study") {
   namespace {
 
   void check_close(double found, double wanted, double tolerance) {
-    INFO("found ", found, ", wanted ", wanted);
-    CHECK(std::abs(found - wanted) <= tolerance);
+    CHECK_MESSAGE(std::abs(found - wanted) <= tolerance, found, " instead of ", wanted);
   }
 
   CsvRows read_csv(std::filesystem::path const& file) { return parse_csv(test::get(file)); }
@@ -55,64 +54,6 @@ TEST_SUITE("study") {
 
   }  // namespace
 
-  TEST_CASE("quadrature over normal logits gives the reference values") {
-    struct Reference {
-      double variance;
-      Index keys;
-      double trace, frobenius_squared, entropy, max_weight;
-    };
-    for (Reference const& r : {Reference{0.25, 2, 0.4492467360, 0.2054500682, 0.6399512953, 0.63112661},
-                               {0.25, 64, 0.9800735878, 0.0193166444, 4.0366524309, 0.04558417},
-                               {1, 10, 0.8053126063, 0.1212943102, 1.9235512892, 0.32026435},
-                               {1, 256, 0.9896655357, 0.0099198370, 5.0521906191, 0.04302565},
-                               {4, 4, 0.4255860440, 0.1212439043, 0.7710466164, 0.68586990},
-                               {16, 32, 0.4817105198, 0.1005844374, 1.0796311704, 0.64337200},
-                               {64, 10, 0.1895917934, 0.0550038731, 0.3440285694, 0.86613430},
-                               {256, 2, 0.0351493177, 0.0117391774, 0.0577448804, 0.97562004},
-                               {256, 256, 0.1760148324, 0.0495511185, 0.3272958200, 0.87564705}}) {
-      INFO("variance ", r.variance, ", keys ", r.keys);
-      auto const e = softmax_of_normal_logits(r.variance, {r.keys}).front();
-      check_close(e.trace, r.trace, 1e-9);
-      check_close(e.frobenius_squared, r.frobenius_squared, 1e-9);
-      check_close(e.entropy, r.entropy, 1e-9);
-      check_close(e.max_weight, r.max_weight, 1e-6);
-    }
-  }
-
-  TEST_CASE("two keys: the largest weight is the mean of a sigmoid") {
-    for (double const variance : {0.01, 1.0, 50.0}) {
-      double expected = 0;
-      for (double t = 0.0005; t < 10; t += 0.001)
-        expected += 0.002 * std::exp(-t * t / 2) / std::sqrt(2 * M_PI) / (1 + std::exp(-std::sqrt(2 * variance) * t));
-      check_close(softmax_of_normal_logits(variance, {2}).front().max_weight, expected, 1e-7);
-    }
-  }
-
-  TEST_CASE("quadrature over Gaussian queries gives the reference values, and its derivative by the variance is half the trace") {
-    std::vector<Index> const keys{10, 64};
-    auto const raw = softmax_of_gaussian_products(64, 1, keys), scaled = softmax_of_gaussian_products(64, 0.125, keys);
-    check_close(raw[0].softmax.trace, .19170651, 1e-8);
-    check_close(raw[0].softmax.frobenius_squared, .05547352, 1e-8);
-    check_close(raw[0].softmax.entropy, .34848445, 1e-8);
-    check_close(raw[1].softmax.trace, .29138329, 1e-8);
-    check_close(raw[1].softmax.frobenius_squared, .07348711, 1e-8);
-    check_close(scaled[0].softmax.frobenius_squared, .12095306, 1e-8);
-    check_close(scaled[1].softmax.entropy, 3.68570519, 1e-8);
-    auto const log_sum = [](double variance) {
-      auto const e = softmax_of_normal_logits(variance, {10}).front();
-      return e.entropy + variance * e.trace;
-    };
-    check_close((log_sum(4.001) - log_sum(3.999)) / 0.002, softmax_of_normal_logits(4, {10}).front().trace / 2, 1e-6);
-    // With few logits of small variance J is nearly constant, 1/n (I − 11ᵀ/n): ‖J z‖² is that of a centred vector over n².
-    check_close(softmax_of_normal_logits(1e-6, {4}).front().along_logits, 1e-6 * 3 / 16, 1e-10);
-  }
-
-  TEST_CASE("the largest of standard normals") {
-    check_close(expected_maximum(2), 0.5641895835, 1e-9);
-    check_close(expected_maximum(10), 1.5387527308, 1e-9);
-    check_close(expected_maximum(256), 2.8268632789, 1e-9);
-  }
-
   TEST_CASE("the measured Jacobian is the one that the engine differentiates") {
     Index const n = 5, queries = 32;
     std::vector<float> logits(static_cast<std::size_t>(n * queries));
@@ -123,17 +64,11 @@ TEST_SUITE("study") {
       for (Index i = 0; i < queries; ++i) {
         std::vector<double> row;
         for (Index j = 0; j < n; ++j) row.push_back(factor * static_cast<double>(heed::at(logits, j * queries + i)));
-        Tensor z = Tensor::of(row, {n});
-        z.set_requires_grad();
-        Tensor const p = softmax(z);
-        auto const jacobi = jacobian([](Tensor const& x) { return softmax(x); }, z).to_vector();
+        Tensor const z = Tensor::of(row, {n});
+        Tensor const jacobi = jacobian([](Tensor const& x) { return softmax(x); }, z);
         double trace = 0, squared = 0, entropy = 0, largest = 0;
-        for (std::size_t j = 0; j < 5; ++j) {
-          trace += jacobi[6 * j];
-          entropy -= p.at(static_cast<Index>(j)) * std::log(p.at(static_cast<Index>(j)));
-          largest = std::max(largest, p.at(static_cast<Index>(j)));
-        }
-        for (double const x : jacobi) squared += x * x;
+        for (double const p : softmax(z).to_vector()) entropy -= p * std::log(p), largest = std::max(largest, p);
+        for (Index k = 0; k < n * n; ++k) trace += k % (n + 1) == 0 ? jacobi.at(k) : 0, squared += jacobi.at(k) * jacobi.at(k);
         auto const at = static_cast<std::size_t>(i);
         CHECK(found.trace[at] == doctest::Approx(trace).epsilon(1e-5));
         CHECK(found.frobenius_squared[at] == doctest::Approx(squared).epsilon(2e-5));
@@ -279,17 +214,15 @@ TEST_SUITE("study") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a trained run's heads: the rows that each query may see, by the engine's own softmax") {
-    test::put(folder / "gpt.yaml",
-              "name: tiny\ndata: {kind: grammar}\ninit: {std: 0.4}\nmodel: {kind: gpt, layers: 2, heads: 2, width: 8, context: 40, "
-              "position: rotary}\ntrain: {steps: 1, batch: 2, evaluate: {batches: 1}}\n");
-    REQUIRE(test::run_heed({"run", folder / "gpt.yaml", "--output", folder.path().string(), "--quiet"}).code == 0);
-    SoftmaxScalingSettings settings;
+    test::trained(
+        folder, "tiny",
+        "data: {kind: grammar}\ninit: {std: 0.4}\nmodel: {kind: gpt, layers: 2, heads: 2, width: 8, context: 40, position: rotary}"
+        "\ntrain: {steps: 1, batch: 2, evaluate: {batches: 1}}\n");
+    auto settings = grid({4}, {3, 200}, 0.01);
     settings.distribution = {};
     settings.scale = {"none"};
-    settings.keys = {3, 200};
     settings.run = "tiny";
     settings.sequences = 5;
-    settings.layers = 0;
     StudyContext context;
     context.folders.output = folder.path();
     auto const cells = measure_grid(settings, context);
@@ -371,14 +304,12 @@ TEST_SUITE("study") {
     }
     test::run_well({"report", "small", "tiny", "worked_example", "--output", runs});
     CHECK(std::filesystem::exists(folder / "runs/small/report.html"));
-    auto const together = test::get(folder / "runs/report.html");
-    for (char const* const part : {">small<", ">tiny<", ">worked_example<", "part3"}) CHECK(together.find(part) != std::string::npos);
-    auto const small = test::get(folder / "runs/small/report.html"), worked = test::get(folder / "runs/worked_example/report.html");
-    for (char const* const part : {"Softmax saturates", "exact, same d_k", "Agreement with theory", "times that limit",
-                                   "How ‖∂p/∂q‖ is spread", "Through layers, before training"})
-      CHECK_MESSAGE(small.find(part) != std::string::npos, part);
-    for (char const* const part : {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"})
-      CHECK_MESSAGE(worked.find(part) != std::string::npos, part);
+    test::check_holds(test::get(folder / "runs/report.html"), {">small<", ">tiny<", ">worked_example<", "part3"});
+    test::check_holds(test::get(folder / "runs/small/report.html"),
+                      {"Softmax saturates", "exact, same d_k", "Agreement with theory", "times that limit", "How ‖∂p/∂q‖ is spread",
+                       "Through layers, before training"});
+    test::check_holds(test::get(folder / "runs/worked_example/report.html"),
+                      {"1·2 + 0·3 + 2·1 = 4", "class=\"matrix\"", "Causal", "∂L/∂S"});
     if (draw({})) CHECK(std::filesystem::exists(folder / "runs/small/figures/fans_gaussian_10.pdf"));
     auto const results = folder / "runs/small/results.csv";
     test::unseal(results.parent_path());
@@ -393,10 +324,10 @@ TEST_SUITE("study") {
               "validation.loss\n");
     test::run_well({"run", folder / "heads.yaml", "--output", runs, "--quiet"});
     CHECK(test::check_markdown_tables(test::get(folder / "runs/heads/summary.md")) > 0);
-    auto const all = test::run_well({"report", runs});  // a folder of a run, an ablation and studies, one of which has not finished
-    CHECK(all.errors.find("left out, because they have not finished: small") != std::string::npos);
+    // A folder of a run, an ablation and studies, one of which has not finished.
+    test::check_holds(test::run_well({"report", runs}).errors, {"left out, because they have not finished: small"});
     auto const page = test::get(folder / "runs/report.html");
-    for (char const* const part : {">heads<", ">tiny<", ">worked_example<", "part3"}) CHECK(page.find(part) != std::string::npos);
+    test::check_holds(page, {">heads<", ">tiny<", ">worked_example<", "part3"});
     CHECK(page.find("part4") == std::string::npos);
     std::filesystem::create_directories(folder / "empty/nothing");
     test::refuses({"report", (folder / "empty").string()}, 3, {"empty: there are no results in it", "summary.json"});
@@ -413,19 +344,14 @@ TEST_SUITE("study") {
     std::map<std::string, double> found;
     for (auto const& row : read_csv(folder / "runs/worked_example/results.csv"))
       if (row[0] != "variant") found[row[0] + " " + row[1] + row[2] + row[3]] = std::stod(row[4]);
-    check_close(found.at(" K22"), 4, 0);
-    check_close(found.at(" Q33"), 3, 0);
-    check_close(found.at(" V22"), 8, 0);
-    check_close(found.at(" S22"), 16, 0);
-    check_close(found.at("unscaled P11"), 0.06337893833303762, 1e-12);
-    check_close(found.at("unscaled O32"), 7.759892254657784, 1e-12);
-    check_close(found.at("scaled P31"), 0.0074448923770739665, 1e-12);
-    check_close(found.at("scaled O12"), 6.319371012215333, 1e-12);
-    check_close(found.at("causal O13"), 3, 0);
-    check_close(found.at("causal O23"), 1.8432523806644153e-05, 1e-12);
-    check_close(found.at("unscaled dV21"), 2.3308552975042596, 1e-12);
-    check_close(found.at("unscaled dS13"), .3677198745615737, 1e-12);
-    check_close(found.at("unscaled dx23"), 9.201891227733629, 1e-12);
+    using Cells = std::map<std::string, double>;
+    Cells const exact{{" K22", 4}, {" Q33", 3}, {" V22", 8}, {" S22", 16}, {"causal O13", 3}};
+    Cells const rounded{{"unscaled P11", 0.06337893833303762},  {"unscaled O32", 7.759892254657784},
+                        {"scaled P31", 0.0074448923770739665},  {"scaled O12", 6.319371012215333},
+                        {"causal O23", 1.8432523806644153e-05}, {"unscaled dV21", 2.3308552975042596},
+                        {"unscaled dS13", 0.3677198745615737},  {"unscaled dx23", 9.201891227733629}};
+    for (auto const& [cell, wanted] : exact) check_close(found.at(cell), wanted, 0);
+    for (auto const& [cell, wanted] : rounded) check_close(found.at(cell), wanted, 1e-12);
     test::run_well(command(folder, "name: changed\nstudy: {kind: worked_example, x: [[2, 0, 1, 0], [0, 2, 0, 2]]}\n"));
     CHECK(read_csv(folder / "runs/changed/results.csv").size() > 1);
   }

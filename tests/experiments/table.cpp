@@ -55,18 +55,11 @@ TEST_SUITE("table") {
 
   TEST_CASE("numbers have at most eight characters, however large or small they are") {
     double const infinity = std::numeric_limits<double>::infinity();
-    for (auto const& [x, shown] : std::vector<std::pair<double, std::string>>{{1.5, "1.5000"},
-                                                                              {1e163, "1.00e163"},
-                                                                              {-1.234e238, "-1.2e238"},
-                                                                              {123456.78, "123456.8"},
-                                                                              {12345678, "12345678"},
-                                                                              {123456789, "1.23e8"},
-                                                                              {-99999999.4, "-1.00e8"},
-                                                                              {infinity, "∞"},
-                                                                              {-infinity, "-∞"},
-                                                                              {std::nan(""), "NaN"},
-                                                                              {0.00001, "0.0000"}})
-      CHECK(short_number(x, 4) == shown);
+    std::vector<std::pair<double, std::string>> const numbers{{1.5, "1.5000"},          {1e163, "1.00e163"},    {-1.234e238, "-1.2e238"},
+                                                              {123456.78, "123456.8"},  {12345678, "12345678"}, {123456789, "1.23e8"},
+                                                              {-99999999.4, "-1.00e8"}, {infinity, "∞"},        {-infinity, "-∞"},
+                                                              {std::nan(""), "NaN"},    {0.00001, "0.0000"}};
+    for (auto const& [x, shown] : numbers) CHECK(short_number(x, 4) == shown);
     CHECK(short_number(1e-9, 12) == "1.00e-9");
     CHECK(short_number(-1e-300, 12) == "-1e-300");
     CHECK(short_number(2, 1, true) == "+2.0");

@@ -66,51 +66,26 @@ TEST_SUITE("tables") {
   }  // namespace
 
   TEST_CASE("two labels that differ in form alone are two classes, and it is said; others are not") {
-    // [a, b] twice each, so that neither is the class of one example alone.
-    struct Pair {
-      std::string a, b;
-      bool alike;
-    };
-    std::vector<Pair> const pairs{{"a", "a ", true},
-                                  {"a", " a", true},
-                                  {"a", "a\u00a0", true},
-                                  {"a b", "a  b", true},
-                                  {"a b", "a\u00a0b", true},
-                                  {"a b", "a\u3000b", true},
-                                  {"\u00e9", "e\u0301", true},
-                                  {"a", "A", true},
-                                  {"Yes", "YES", true},
-                                  {"\u00c4", "\u00e4", true},
-                                  {"stra\u00dfe", "STRASSE", true},
-                                  {"1", "+1", true},
-                                  {"1", "1.0", true},
-                                  {"1", "01", true},
-                                  {"0", "-0", true},
-                                  {"0.5", ".50", true},
-                                  {"\uff21", "a", true},
-                                  {"\ufb01t", "fit", true},
-                                  {"a", "a\u200b", true},
-                                  {"100", "1e2", true},
-                                  {"a", "b", false},
-                                  {"1", "-1", false},
-                                  {"a", "\u00e4", false},
-                                  {"ab", "a b", false},
-                                  {"1", "10", false},
-                                  {"1.0", "1.01", false},
-                                  {"a-b", "ab", false},
-                                  {"yes", "no", false},
-                                  {"9007199254740993", "9007199254740992", false},
-                                  {"18446744073709551617", "18446744073709551616", false}};
-    for (Pair const& each : pairs)
-      for (std::string const format : {"tsv", "csv", "jsonl"}) {
-        INFO("format ", format, ", each.a ", each.a, ", each.b ", each.b);
-        auto const of = read("t." + format, table(format, {each.a, each.b, each.a, each.b}));
-        CHECK(of.refusal == "");
-        CHECK(of.examples.classes.size() == 2);
-        CHECK((of.remarks.find(forms) != of.remarks.npos) == each.alike);
-        CHECK(of.remarks.starts_with("2 classes, training + held-out examples: '"));
-        CHECK(of.remarks.find(single) == of.remarks.npos);
-      }
+    using Pairs = std::vector<std::pair<std::string, std::string>>;
+    Pairs const alike{{"a", "a "},          {"a", " a"},           {"a", "A"},      {"1", "+1"},         {"1", "1.0"},
+                      {"1", "01"},          {"0", "-0"},           {"0.5", ".50"},  {"100", "1e2"},      {"Yes", "YES"},
+                      {"a", "a\u00a0"},     {"a", "a\u200b"},      {"a b", "a  b"}, {"a b", "a\u00a0b"}, {"a b", "a\u3000b"},
+                      {"\u00c4", "\u00e4"}, {"\u00e9", "e\u0301"}, {"\uff21", "a"}, {"\ufb01t", "fit"},  {"stra\u00dfe", "STRASSE"}};
+    Pairs others{{"a", "b"}, {"a", "\u00e4"}, {"ab", "a b"}, {"a-b", "ab"}, {"yes", "no"}, {"1", "-1"}, {"1", "10"}, {"1.0", "1.01"}};
+    others.emplace_back("9007199254740993", "9007199254740992");
+    others.emplace_back("18446744073709551617", "18446744073709551616");
+    for (auto const* const pairs : std::initializer_list<Pairs const*>{&alike, &others})
+      for (auto const& each : *pairs)
+        for (std::string const format : {"tsv", "csv", "jsonl"}) {
+          INFO("format ", format, ", first ", each.first, ", second ", each.second);
+          // Twice each, so that neither is the class of one example alone.
+          auto const of = read("t." + format, table(format, {each.first, each.second, each.first, each.second}));
+          CHECK(of.refusal == "");
+          CHECK(of.examples.classes.size() == 2);
+          CHECK((of.remarks.find(forms) != of.remarks.npos) == (pairs == &alike));
+          CHECK(of.remarks.starts_with("2 classes, training + held-out examples: '"));
+          CHECK(of.remarks.find(single) == of.remarks.npos);
+        }
   }
 
   TEST_CASE("a label is the text that the file has: numbers of JSON too") {
@@ -140,24 +115,20 @@ TEST_SUITE("tables") {
       Change change = {};
     };
     std::string const rows = "a\tx\nb\ty\nc\tx\nd\ty\n", csv = "a,x\nb,y\nc,x\nd,y\n";
+    std::string const swapped = "', which data.columns calls column 2", renamed = "; data.columns calls them text, label",
+                      undeclared = "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example";
+    Change const named = columns({"text", "label"}), headless = columns({"text", "label"}, false);
     for (Case const& each : std::vector<Case>{
              {"t.tsv", "text\tlabel\n" + rows, "", ""},
-             {"t.tsv", "text\tlabel\n" + rows, "", "", columns({"text", "label"})},
-             {"t.tsv", "label\ttext\n" + rows, "t.tsv:1: the header calls column 1 'label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.csv", "Label,Text\n" + csv, "t.csv:1: the header calls column 1 'Label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.tsv", "label\tmore\n" + rows, "t.tsv:1: the header calls column 1 'label', which data.columns calls column 2", "",
-              columns({"text", "label"})},
-             {"t.tsv", "sentence\tgold\n" + rows, "",
-              "t.tsv: the header names the columns sentence, gold; data.columns calls them text, label", columns({"text", "label"})},
-             {"t.tsv", "Text\tLabel\n" + rows, "", "t.tsv: the header names the columns Text, Label; data.columns calls them text, label",
-              columns({"text", "label"})},
-             {"t.tsv", "sentence\tgold\n" + rows, "", single + "'gold' (t.tsv:1)", columns({"text", "label"}, false)},
-             {"t.tsv", "text\tlabel\n" + rows, "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example",
-              "", columns({"text", "label"}, false)},
-             {"t.tsv", "Label\ttext \n" + rows, "t.tsv:1: the line names the columns; say data.header: true, or it is taken for an example",
-              "", columns({"text", "label"}, false)},
+             {"t.tsv", "text\tlabel\n" + rows, "", "", named},
+             {"t.tsv", "label\ttext\n" + rows, "t.tsv:1: the header calls column 1 'label" + swapped, "", named},
+             {"t.csv", "Label,Text\n" + csv, "t.csv:1: the header calls column 1 'Label" + swapped, "", named},
+             {"t.tsv", "label\tmore\n" + rows, "t.tsv:1: the header calls column 1 'label" + swapped, "", named},
+             {"t.tsv", "sentence\tgold\n" + rows, "", "t.tsv: the header names the columns sentence, gold" + renamed, named},
+             {"t.tsv", "Text\tLabel\n" + rows, "", "t.tsv: the header names the columns Text, Label" + renamed, named},
+             {"t.tsv", "sentence\tgold\n" + rows, "", single + "'gold' (t.tsv:1)", headless},
+             {"t.tsv", "text\tlabel\n" + rows, undeclared, "", headless},
+             {"t.tsv", "Label\ttext \n" + rows, undeclared, "", headless},
              {"t.csv", ",text,label\n0,a,x\n1,b,y\n2,c,x\n3,d,y\n", "", ""},
              {"t.csv", "text,label,\na,x,0\nb,y,1\nc,x,2\nd,y,3\n", "", ""},
              {"t.csv", ",,text,label\n0,0,a,x\n1,1,b,y\n2,2,c,x\n3,3,d,y\n", "", ""},

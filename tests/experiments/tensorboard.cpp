@@ -12,15 +12,10 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The bytes of a text of hexadecimal digits; blanks do not count.
-std::string from_hex(std::string_view digits) {
-  std::string bytes, pair;
-  for (char const c : digits) {
-    if (c == ' ') continue;
-    pair += c;
-    if (pair.size() < 2) continue;
-    bytes += static_cast<char>(std::stoi(pair, nullptr, 16));
-    pair.clear();
-  }
+std::string from_hex(std::string digits) {
+  std::erase(digits, ' ');
+  std::string bytes;
+  for (std::size_t i = 0; i < digits.size(); i += 2) bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
   return bytes;
 }
 
@@ -195,24 +190,23 @@ TEST_SUITE("tensorboard") {
     CHECK(name("train.log.every: 2") != name("train.log.every: 1"));
   }
 
-  TEST_CASE("heed export: runs and an ablation's trials, each in a folder of its own") {
-    test::SmallAblation const ablation;
-    REQUIRE(ablation.run({"vary={model.attention: [scaled, hard]}", "train.steps=20", "train.log.every=5", "--quiet"}).code == 0);
-    auto const trials = ablation.summary()["trials"];
-    auto const first = (ablation.small / trials[0].get<std::string>()).string(), target = (ablation.folder / "events").string();
-    REQUIRE(test::run_heed({"export", ablation.small.string(), first, "--format", "tensorboard", target}).code == 0);
+  TEST_CASE_FIXTURE(test::SmallAblation, "heed export: runs and an ablation's trials, each in a folder of its own") {
+    REQUIRE(run({"vary={model.attention: [scaled, hard]}", "train.steps=20", "train.log.every=5", "--quiet"}).code == 0);
+    auto const trials = summary()["trials"];
+    auto const first = (small / trials[0].get<std::string>()).string(), target = (folder / "events").string();
+    REQUIRE(test::run_heed({"export", small.string(), first, "--format", "tensorboard", target}).code == 0);
     std::vector<fs::path> folders{fs::path(target) / trials[0].get<std::string>()};
     for (auto const& trial : trials) folders.push_back(fs::path(target) / "small" / trial.get<std::string>());
-    for (auto const& folder : folders) {
-      CAPTURE(folder);
-      check_rows(folder, ablation.small / folder.filename());
+    for (auto const& events : folders) {
+      CAPTURE(events);
+      check_rows(events, small / events.filename());
       double last = 1.7e9;
-      for (auto const& row : shown(folder)) {
+      for (auto const& row : shown(events)) {
         CHECK(row.wall_time >= last);
         last = row.wall_time;
       }
     }
-    auto const twice = (ablation.folder / "twice").string();
+    auto const twice = (folder / "twice").string();
     test::refuses({"export", first, first, "--format", "tensorboard", twice}, 2, {first, "two runs"});
     CHECK(!fs::exists(twice));
     test::refuses({"export", first, "--format", "tensorboard", target}, 2, {"events", "holds"});

@@ -46,10 +46,8 @@ inline bool is_dated(std::string const& name, std::string const& content) {
 
 inline void check_equal(Trace const& found, Trace const& expected) {
   CHECK(found.rows.size() == expected.rows.size());
-  for (std::size_t i = 0; i < std::min(found.rows.size(), expected.rows.size()); ++i) {
-    CHECK(found.rows[i] == expected.rows[i]);
-    if (found.rows[i] != expected.rows[i]) break;
-  }
+  auto const first = std::ranges::mismatch(found.rows, expected.rows);
+  if (first.in1 != found.rows.end() && first.in2 != expected.rows.end()) CHECK(*first.in1 == *first.in2);
   for (auto const& file : expected.files) {
     CHECK_MESSAGE(found.files.contains(file.first), file.first << " is missing");
     if (!found.files.contains(file.first) || is_dated(file.first, file.second)) continue;

@@ -10,8 +10,8 @@
 #include "experiments/train/train.hpp"
 #include "tests/engine.hpp"
 #include "tests/experiments/parsed.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/untrained_run.hpp"
-#include "tests/program.hpp"
 
 TEST_SUITE("translate") {
   using namespace heed;
@@ -47,6 +47,7 @@ TEST_SUITE("translate") {
   };
 
   using test::lines_of;
+  std::string const byte_order_mark = "\xEF\xBB\xBF";
 
   /// A text after which a read fails: memory of this process, behind which none is mapped.
   class CutOff {
@@ -122,9 +123,8 @@ TEST_SUITE("translate") {
     CHECK(lines[2] == lines[6]);
     CHECK(run("") == "");
     CHECK(run("ein") == lines[2] + "\n");  // no end of the last line
-    CHECK(run("\xEF\xBB\xBF"
-              "ein\nein\n") == lines[2] + "\n" + lines[2] + "\n");  // a byte-order mark
-    CHECK(run("\xEF\xBB\xBF\nein\n") == "\n" + lines[2] + "\n");
+    CHECK(run(byte_order_mark + "ein\nein\n") == lines[2] + "\n" + lines[2] + "\n");
+    CHECK(run(byte_order_mark + "\nein\n") == "\n" + lines[2] + "\n");
     CHECK(run("ein\r\nein\r\n") == lines[2] + "\n" + lines[2] + "\n");  // of Windows
     auto options = run.options();
     options.at_once = true;
@@ -165,10 +165,7 @@ TEST_SUITE("translate") {
     for (Index const best : {2, 5, 9}) {
       options.best = best;
       lines = lines_of(run("der hund\nein\n", options));
-      auto const all = lines.size();
-      std::ranges::sort(lines);
-      lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-      CHECK(lines.size() == all);
+      CHECK(std::set(lines.begin(), lines.end()).size() == lines.size());
       CHECK(std::ssize(lines) <= 2 * best);
     }
   }
@@ -248,9 +245,7 @@ TEST_SUITE("translate") {
           "standard input:2: 9 words and <eos>, but the model reads at most 9 tokens");
     CHECK(refused(std::string("ein \0 hund\n", 11)).empty());  // a word like another
     CHECK(refused("<bos> <pad> <eos> <unk>\n").empty());       // words that no vocabulary has
-    CHECK(refused("\xEF\xBB\xBF"
-                  "ein\n")
-              .empty());
+    CHECK(refused(byte_order_mark + "ein\n").empty());
     CHECK_THROWS_WITH_AS(Run(", attention: {score: location}")("ein\nder der der der der der der der der\nein\n"),
                          "standard input:2: location: 10 keys, but it has learned scores for 9 places only", FileError);
     auto options = run.options();
@@ -284,16 +279,12 @@ TEST_SUITE("translate") {
   }
 
   TEST_CASE_FIXTURE(InRun, "runs and options that do not go together are refused before a line is read") {
-    auto options = run.options();
-    options.best = 3;
-    CHECK_THROWS_WITH_AS(run("\xFF", options), "--nbest: 3 hypotheses of a line need --beam 3 or more", ConfigError);
-    options = run.options();
-    options.attention = "where.jpg";
-    CHECK_THROWS_WITH_AS(run("\xFF", options), "--attention: wants a file that ends in .html, .svg, .pdf or .png, but found 'where.jpg'",
+    auto several = run.options(), picture = run.options(), nowhere = run.options();
+    several.best = 3, picture.attention = "where.jpg", nowhere.run = "no/such/run";
+    CHECK_THROWS_WITH_AS(run("\xFF", several), "--nbest: 3 hypotheses of a line need --beam 3 or more", ConfigError);
+    CHECK_THROWS_WITH_AS(run("\xFF", picture), "--attention: wants a file that ends in .html, .svg, .pdf or .png, but found 'where.jpg'",
                          ConfigError);
-    options = run.options();
-    options.run = "no/such/run";
-    CHECK_THROWS_AS(run("ein\n", options), ConfigError);
+    CHECK_THROWS_AS(run("ein\n", nowhere), ConfigError);
     CHECK_THROWS_WITH_AS(Run("", "gpt")("ein\n"),
                          doctest::Contains("its model, of kind gpt, does not translate; heed sample continues a text"), ConfigError);
     auto const checkpoint = run.folder / "tiny/checkpoint.safetensors";
@@ -316,8 +307,7 @@ TEST_SUITE("translate") {
     for (Index i = 0; i < 9; ++i) CHECK(alignment.layers[1].weights.at(i) == doctest::Approx((weights.at(i) + weights.at(9 + i)) / 2));
     auto const drawn = draw({alignment_figure(alignment)}, Beside::png);
     if (!drawn) return;
-    CHECK(drawn->front().svg.find(">hund<") != std::string::npos);
-    CHECK(drawn->front().svg.find("layer 2 of 2") != std::string::npos);
+    test::check_holds(drawn->front().svg, {">hund<", "layer 2 of 2"});
     CHECK(drawn->front().svg.find("<image") == std::string::npos);  // sharp at any size
     CHECK(drawn->front().png.starts_with("\x89PNG"));
 
@@ -326,30 +316,26 @@ TEST_SUITE("translate") {
       options.attention = run.folder / ("where." + kind);
       CHECK(run("der hund\n\nein\n", options) == run("der hund\n\nein\n"));
       if (kind != "html") {
-        CHECK(std::filesystem::exists(run.folder / ("where-1." + kind)));
-        CHECK(!std::filesystem::exists(run.folder / ("where-2." + kind)));
-        CHECK(std::filesystem::exists(run.folder / ("where-3." + kind)));
+        for (int const line : {1, 2, 3}) CHECK(std::filesystem::exists(run.folder / fmt::format("where-{}.{}", line, kind)) == (line != 2));
         run("der hund\n", options);
         CHECK(std::filesystem::exists(options.attention));
         continue;
       }
       auto const page = test::get(options.attention);
-      CHECK(page.find("Line 1: ") != std::string::npos);
-      CHECK(page.find("Line 3: ") != std::string::npos);
+      test::check_holds(page, {"Line 1: ", "Line 3: "});
       CHECK(page.find("<script") == std::string::npos);
     }
     run("", options);  // nothing to draw
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a trained model copies, through the program, and attends to what it copies") {
-    test::put(
-        folder / "copy.yaml",
-        "name: copy\ndata: {kind: pairs, task: {kind: copy, length: 4, vocabulary: 6}}\nmodel: {kind: transformer, layers: 1, heads: 4, "
-        "width: 64, context: 8, norm: {place: pre}}\ntrain: {steps: 500, batch: 32, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, "
-        "0.98]}, schedule: {kind: cosine, warmup: 50}, clip: 1.0, evaluate: {every: 500}}\n");
-    auto const output = (folder / "runs").string();
-    test::run_well({"run", folder / "copy.yaml", "--output", output, "--quiet", "--threads", "1"});
-    std::string const text = "1 2 3 4\n\n6 6 1 5\n4 3 4 1\n";
+    test::trained(folder, "copy",
+                  "data: {kind: pairs, task: {kind: copy, length: 4, vocabulary: 6}}\n"
+                  "model: {kind: transformer, layers: 1, heads: 4, width: 64, context: 8, norm: {place: pre}}\n"
+                  "train: {steps: 500, batch: 32, optimizer: {kind: adamw, lr: 3.0e-3, betas: [0.9, 0.98]}, clip: 1.0, "
+                  "schedule: {kind: cosine, warmup: 50}, evaluate: {every: 500}}\n",
+                  {"--threads", "1"});
+    std::string const output = folder.path(), text = "1 2 3 4\n\n6 6 1 5\n4 3 4 1\n";
     test::put(folder / "in", text);
     auto const outcome = test::run_well({"translate", "copy", "--output", output, "--input", folder / "in", "--threads", "1"});
     CHECK(outcome.errors.empty());

@@ -1,8 +1,8 @@
 // A result does not mix two contents of a file: what a run has read is a part of what it is.
 
 #include "nn/files/sha256.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/json.hpp"
-#include "tests/program.hpp"
 #include "tests/rooms.hpp"
 
 TEST_SUITE("what_was_read") {
@@ -155,8 +155,7 @@ TEST_SUITE("what_was_read") {
     auto const summary = test::summary_of(ablation);
     for (auto const& arm : summary["arms"]) CHECK(!arm.contains("difference"));
     for (auto const& page : {summary["warnings"].dump(), test::get(ablation / "report.html"), test::get(ablation / "summary.md")})
-      for (auto const& word : {std::string("not compared"), hash_of(first), hash_of(other)})
-        CHECK_MESSAGE(page.find(word) != std::string::npos, "lacks " << word);
+      test::check_holds(page, {"not compared", hash_of(first), hash_of(other)});
     refuses(command("ablation.yaml"), 2);
   }
 
@@ -164,14 +163,12 @@ TEST_SUITE("what_was_read") {
     REQUIRE(test::run_heed(command("run.yaml", {"name=a"})).code == 0);
     put(other);
     REQUIRE(test::run_heed(command("run.yaml", {"name=b"})).code == 0);
-    auto const compared = test::run_heed({"compare", runs() + "/a", runs() + "/b"});
-    CHECK(compared.code == 0);
-    CHECK(compared.output.find("the configurations are equal, but the files that were read are not") != std::string::npos);
-    for (auto const& each : {first, other}) CHECK(compared.output.find(hash_of(each).substr(0, 12)) != std::string::npos);
-    REQUIRE(test::run_heed({"report", runs(), "--quiet"}).code == 0);
-    auto const page = test::get(fs::path(runs()) / "report.html");
-    CHECK(page.find("the results on this page read ") != std::string::npos);
-    CHECK(page.find("with 2 different contents") != std::string::npos);
-    for (auto const& each : {first, other}) CHECK(page.find("(SHA-256 " + hash_of(each) + ")") != std::string::npos);
+    test::check_holds(
+        test::run_well({"compare", runs() + "/a", runs() + "/b"}).output,
+        {"the configurations are equal, but the files that were read are not", hash_of(first).substr(0, 12), hash_of(other).substr(0, 12)});
+    test::run_well({"report", runs(), "--quiet"});
+    test::check_holds(test::get(fs::path(runs()) / "report.html"),
+                      {"the results on this page read ", "with 2 different contents", "(SHA-256 " + hash_of(first) + ")",
+                       "(SHA-256 " + hash_of(other) + ")"});
   }
 }

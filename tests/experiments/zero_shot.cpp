@@ -4,7 +4,7 @@
 
 #include "experiments/data/examples/dataset.hpp"
 #include "experiments/train/train.hpp"
-#include "tests/folder.hpp"
+#include "tests/experiments/said.hpp"
 #include "tests/refusal.hpp"
 #include "tests/rooms.hpp"
 
@@ -74,19 +74,15 @@ TEST_SUITE("zero_shot") {
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "a file that describes no choice is refused at its place") {
-    auto const refused = [&](std::string const& content, std::string const& model = "kind: gpt, layers: 1, heads: 2") {
+    auto const refused = [&](std::string const& model, std::string const& content, std::string const& file = "pairs.yaml") {
       test::put(folder / "pairs.yaml", content);
-      auto const experiment = loaded(folder, "pairs.yaml", model);
+      auto const experiment = loaded(folder, file, "kind: " + model + ", layers: 1, heads: 2");
       return test::refusal([&] { Trainer const trainer(experiment, true); });
     };
-    CHECK(refused("data: {kind: text, path: text.txt}\n").find("pairs.yaml:1:14: data.kind: text are not labelled examples") !=
-          std::string::npos);
-    CHECK(refused("data: {kind: test_continuations, options: false}\n").find("have no options to choose from") != std::string::npos);
-    CHECK(refused("data: {kind: test_continuations}\n", "kind: bert, heads: 2, layers: 1")
-              .find("train.evaluate.zero_shot: pairs.yaml: "
-                    "the model does not continue texts") != std::string::npos);
-    test::put(folder / "pairs.yaml", "data: {kind: test_continuations}\n");
-    auto const missing = loaded(folder, "paris.yaml", "kind: gpt, layers: 1, heads: 2");
-    CHECK(test::refusal([&] { Trainer const trainer(missing, true); }).find("paris.yaml: no such file") != std::string::npos);
+    std::string const gpt = "gpt", continuations = "data: {kind: test_continuations}\n";
+    test::check_holds(refused(gpt, "data: {kind: text, path: text.txt}\n"), {"pairs.yaml:1:14: data.kind: text are not labelled examples"});
+    test::check_holds(refused(gpt, "data: {kind: test_continuations, options: false}\n"), {"have no options to choose from"});
+    test::check_holds(refused("bert", continuations), {"train.evaluate.zero_shot: pairs.yaml: the model does not continue texts"});
+    test::check_holds(refused(gpt, continuations, "paris.yaml"), {"paris.yaml: no such file"});
   }
 }
