@@ -29,8 +29,9 @@ inline Batch rows_of(Batch const& batch, Tokens const& rows) { return batch.chos
 inline Tensor all_logs(Model const& model, Batch const& row, Tokens tokens, Pass const& pass) {
   tokens.insert(tokens.begin(), begin);
   auto const n = std::ssize(tokens);
-  Tensor const logits = model.logits(batch_of(row["source"], row["source_lengths"], Tensor::of(tokens, {1, n})), pass);
-  return log_softmax(logits.viewed({n, model.vocabulary()}).to(DType::float64));
+  Batch told = row;
+  told.set("inputs", Tensor::of(tokens, {1, n}));
+  return log_softmax(model.logits(told, pass).viewed({n, model.vocabulary()}).to(DType::float64));
 }
 
 /// The logarithm of the probability of a target.
