@@ -71,7 +71,7 @@ TEST_SUITE("manuals") {
   TEST_CASE_FIXTURE(InFolder, "every command of the README files runs, or says why the tests leave it out") {
     int run = 0;
     for (auto const& manual : manuals)
-      for (Command const& command : commands(manual)) {
+      for (auto const& command : commands(manual)) {
         CAPTURE(command.location);
         if (auto const reason = command.comment.find("not tested: "); reason != std::string::npos) {
           CHECK(command.comment.size() > reason + std::string("not tested: ").size() + 8);
