@@ -27,8 +27,8 @@ constexpr bool slow = true;
 #else
 constexpr bool slow = false;
 #endif
-/// Elements of an input that a draw checks: all in the first, then as many as find what depends on the numbers.
-constexpr Index max_of(int draw) { return slow ? 4 : draw == 0 ? std::numeric_limits<Index>::max() : 16; }
+/// Elements of an input that a draw checks: in the first some of every block and lane, then as many as find what depends on the numbers.
+constexpr Index max_of(int draw) { return slow ? 4 : draw == 0 ? 64 : 16; }
 
 /// The inputs of one draw of a sample, rounded to float32 so that both precisions start from the same numbers.
 std::vector<Tensor> drawn(Sample const& sample, Stream const& stream) {
@@ -121,7 +121,7 @@ TEST_SUITE("operations") {
   }
 
   TEST_CASE("first and second derivatives, and those along a direction, are those of finite differences") {
-    for_each_draw(4, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int draw) {
+    for_each_draw(2, [](OperationCheck const& operation, Sample const& sample, std::vector<Tensor> const& inputs, int draw) {
       if (!operation.differentiable) return;
       check_ok(gradcheck(sample.call, inputs, 1e-7, 1e-3, max_of(draw)));
       check_ok(gradgradcheck(sample.call, inputs, 1e-6, 1e-3, max_of(draw)));
