@@ -151,8 +151,8 @@ endfunction()
 enable_testing()
 # What ./heed test leaves to ./heed test --all: manuals, packages, exchange of whole models, and what else runs for more than ten seconds
 # (`operations` stays: it is what proves a machine's derivatives right).
-set(LONG_SUITES ablation attention_dropout changed_function evaluate exchange finetuning infinite_results interrupted_study judge keep_best malformed manuals mpi package resume
-  scaled_arms study sweep what_was_read)
+set(LONG_SUITES ablation ablation_results attention_dropout changed_function evaluate exchange finetuning infinite_results interrupted_study judge keep_best malformed manuals mpi package
+  peeking resume scaled_arms softmax_length study sweep what_was_read)
 foreach(suite ${SUITES})
   add_suite(${suite} COMMAND heed_tests --test-suite=${suite})
   add_suite(alone.${suite} CONFIGURATIONS alone COMMAND ${GROUP_OF_${suite}} --test-suite=${suite})

@@ -111,7 +111,11 @@ struct Case {
 
 float same(float x) { return x; }
 
-float to_bfloat16(float x) { return kernels::rounded_to_bfloat16(kernels::Lanes<float>(x)).get(0); }
+/// Of finite numbers; suite simd has the others.
+float to_bfloat16(float x) {
+  auto const word = std::bit_cast<std::uint32_t>(x);
+  return std::bit_cast<float>((word + 0x7fff + (word >> 16 & 1)) & 0xffff0000);
+}
 
 template <class Body>
 void for_cases(Body const& body) {

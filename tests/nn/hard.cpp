@@ -20,7 +20,7 @@ TEST_SUITE("hard") {
 
   Index draws() {
     char const* const wanted = std::getenv("HEED_DRAWS");
-    return wanted != nullptr ? std::atoll(wanted) : 100000;
+    return wanted != nullptr ? std::atoll(wanted) : 50000;
   }
 
   constexpr Index words = 3;
