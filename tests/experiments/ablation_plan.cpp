@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/results.hpp"
 #include "experiments/commands/list.hpp"

@@ -1,3 +1,5 @@
+#include <fmt/ranges.h>
+
 #include "autograd/error.hpp"
 #include "experiments/data/tokenizers/tokenizers.hpp"
 #include "tests/json.hpp"
