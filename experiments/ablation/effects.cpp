@@ -26,7 +26,7 @@ struct LevelContrast {
 class Effects {
  public:
   Effects(Grid const& grid, std::vector<BySeed> const& values, std::size_t baseline) : grid_(grid), values_(values) {
-    reference_ = grid.places[baseline].empty() ? Levels(grid.factors.size(), 0) : grid.places[baseline];
+    reference_ = grid.levels_by_arm[baseline].empty() ? Levels(grid.factors.size(), 0) : grid.levels_by_arm[baseline];
   }
 
   std::vector<LevelContrast> steps(std::size_t factor) const {

@@ -33,7 +33,7 @@ struct InspectedExample : Inspected {
                           .second = options.target.value_or(""),
                           .label = asks ? "" : run.classes.front(),
                           .span = asks,
-                          .place = "--text"};
+                          .location = "--text"};
     auto const shown = [&](bool both_orders) {
       Examples examples{{example}, {example}, run.classes, both_orders, {}};
       auto data = examples_data(std::move(examples), tokenizers.inputs, 1, 1);

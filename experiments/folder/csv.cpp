@@ -52,7 +52,7 @@ std::string csv_of(std::vector<Row> const& rows) {
 std::string const& CsvLine::operator[](std::string_view column) const {
   auto const found = static_cast<std::size_t>(std::ranges::find(head_, column) - head_.begin());
   if (fields_.size() != head_.size() || found == head_.size())
-    throw FileError(fmt::format("{}: has {} fields, and needs those of the header, with '{}'", place_, fields_.size(), column));
+    throw FileError(fmt::format("{}: has {} fields, and needs those of the header, with '{}'", location_, fields_.size(), column));
   return fields_[found];
 }
 

@@ -27,7 +27,7 @@ CsvRows parse_csv(std::string_view text);
 class CsvLine {
  public:
   CsvLine(CsvRows const& csv, std::size_t line, std::filesystem::path const& path) : head_(csv.front()), fields_(csv[line]) {
-    place_ = fmt::format("{}: line {}", path.string(), line + 1);
+    location_ = fmt::format("{}: line {}", path.string(), line + 1);
   }
   /// Throws FileError for a line that has another number of fields than the header.
   std::string const& operator[](std::string_view column) const;
@@ -35,13 +35,13 @@ class CsvLine {
   template <class Number = double>
   Number number(std::string_view column) const {
     if (auto const found = parsed_number<Number>((*this)[column])) return *found;
-    throw FileError(fmt::format("{}: its {} is no number: '{}'", place_, column, (*this)[column]));
+    throw FileError(fmt::format("{}: its {} is no number: '{}'", location_, column, (*this)[column]));
   }
-  std::string const& place() const { return place_; }
+  std::string const& location() const { return location_; }
 
  private:
   CsvRows::value_type const &head_, &fields_;
-  std::string place_;
+  std::string location_;
 };
 /// The lines after the header.
 std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path);

@@ -39,7 +39,7 @@ TextLoss text_loss(Model const& model, std::span<Index const> tokens, Index stri
   if (stride < 1 || stride > context) throw Error(fmt::format("a stride of {} is not from 1 to the context, {}", stride, context));
   auto const unknown = std::ranges::find_if(tokens, [&](Index token) { return token < 0 || token >= model.vocabulary(); });
   if (unknown != tokens.end())
-    throw Error(fmt::format("token {} at place {} is outside the model's vocabulary of {}", *unknown, unknown - tokens.begin(),
+    throw Error(fmt::format("token {} at position {} is outside the model's vocabulary of {}", *unknown, unknown - tokens.begin(),
                             model.vocabulary()));
   Index const windows = 1 + (std::max<Index>(predicted - context, 0) + stride - 1) / stride;
   TextLoss result;

@@ -87,11 +87,11 @@ Json layer_json(Tensor const& weights, Extent const& extent) {
           {"peaks", peaks}, {"weights", base64(bytes)}};
 }
 
-/// The place of a value in a list, to which it is added if it is not there.
-std::size_t place_in(Json& list, Json const& value) {
-  auto const place = static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin());
-  if (place == list.size()) list.push_back(value);
-  return place;
+/// The index of a value in a list, to which it is added if it is not there.
+std::size_t index_in(Json& list, Json const& value) {
+  auto const index = static_cast<std::size_t>(std::find(list.begin(), list.end(), value) - list.begin());
+  if (index == list.size()) list.push_back(value);
+  return index;
 }
 
 /// A picture as bytes, the brightest 255.
@@ -141,7 +141,7 @@ Json example_json(MapFile const& file, Index row, Extent const& extent, Json& pa
                  "{} is not [examples, channels, height, width]", name);
       auto const brightest = static_cast<double>(std::ranges::max(all.data<std::int64_t>()));
       Tensor const picture = all.rows(row, 1).viewed({all.size(1), all.size(2), all.size(3)});
-      json[name.substr(0, name.size() - pixels.size())] = {{"picture", place_in(page["pictures"], picture_json(picture, brightest))}};
+      json[name.substr(0, name.size() - pixels.size())] = {{"picture", index_in(page["pictures"], picture_json(picture, brightest))}};
     } else if (name == labels || name.ends_with(".labels")) {
       auto const before = name.substr(0, name.size() - labels.size());
       auto const texts = array.texts();
@@ -150,7 +150,7 @@ Json example_json(MapFile const& file, Index row, Extent const& extent, Json& pa
       auto const length = length_of(file, before, row, places);
       auto const first = texts.begin() + row * places;
       json[before.empty() ? "inputs" : before.substr(0, before.size() - 1)] = {
-          {"text", place_in(page["texts"], std::vector(first, first + std::min(length, static_cast<Index>(extent.tokens))))},
+          {"text", index_in(page["texts"], std::vector(first, first + std::min(length, static_cast<Index>(extent.tokens))))},
           {"length", length}};
     }
   }

@@ -91,24 +91,24 @@ std::optional<Figure> difference_curves(Material const& material) {
 /// The metric over a varied key with three numbers or more, a line for each choice of the other keys.
 std::optional<Figure> over_key(Material const& material, std::string const& key, double reach) {
   Traces traces;
-  std::set<double> places;
+  std::set<double> xs;
   std::map<std::string, std::string> labels;
   std::string left_out;
   for (auto const& arm : material.arms) {
-    std::optional<double> place;
+    std::optional<double> x;
     std::vector<std::string> others, words;  // the values of its other keys
     for (auto const& [name, value] : arm.keys) {
       if (name == key)
-        place = parsed_number<double>(value);
+        x = parsed_number<double>(value);
       else
         others.push_back(value), words.push_back(label_of(value));
     }
-    if (!place || !std::isfinite(*place) || !arm.estimate) continue;
+    if (!x || !std::isfinite(*x) || !arm.estimate) continue;
     if (!arm.has_finite_mean() || std::abs(arm.estimate->mean) > reach) {
       left_out += (left_out.empty() ? "" : ", ") + short_name(arm);
       continue;
     }
-    places.insert(*place);
+    xs.insert(*x);
     auto const rest = fmt::format("{}", fmt::join(others, ", "));
     labels[rest] = fmt::format("{}", fmt::join(words, ", "));
     auto line = std::ranges::find(traces, rest, &FigureLayer::name);
@@ -116,9 +116,9 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
       std::size_t const i = traces.size();
       line = traces.insert(line, {As::joined_intervals, {}, {.colour = line_colour(i), .dash = 1 + (i + i / 7) % 5, .mark = i}, rest});
     }
-    line->points.push_back(point_of(*place, *arm.estimate));
+    line->points.push_back(point_of(*x, *arm.estimate));
   }
-  if (places.size() < 3) return std::nullopt;
+  if (xs.size() < 3) return std::nullopt;
   auto const names = labels | std::views::values;
   bool const differ = std::set<std::string>(names.begin(), names.end()).size() == labels.size();
   Range range;
@@ -134,7 +134,7 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
       .name = figure_name("over_" + key),
       .title = title + " over " + key,
       .caption = fmt::format("{}.{}", seeds_text(material), left_out.empty() ? "" : " Left out because they diverged: " + left_out + "."),
-      .panels = {{.x = axis_of_values(places, key), .y = axis_over(range, title), .layers = traces, .ends = ends_within(traces, range)}},
+      .panels = {{.x = axis_of_values(xs, key), .y = axis_over(range, title), .layers = traces, .ends = ends_within(traces, range)}},
       .frame_height = height_for(traces.size())};
 }
 
@@ -232,14 +232,14 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   std::vector<Traces> shown(panels.size());
   std::string left_out;
   for (auto trace : traces) {
-    auto place =
-        grid.places[static_cast<std::size_t>(std::ranges::find(material.arms, trace.name, &ArmResult::name) - material.arms.begin())];
-    if (place.empty() || outlier(end_of(trace))) {
+    auto levels = grid.levels_by_arm[static_cast<std::size_t>(std::ranges::find(material.arms, trace.name, &ArmResult::name) -
+                                                              material.arms.begin())];
+    if (levels.empty() || outlier(end_of(trace))) {
       left_out += fmt::format("{}{} ({:.3g})", left_out.empty() ? "" : ", ", trace.name, end_of(trace));
       continue;
     }
-    trace.look = look_of(std::exchange(place[lines], 0));
-    at(shown, std::ranges::find(panels, place) - panels.begin()).push_back(std::move(trace));
+    trace.look = look_of(std::exchange(levels[lines], 0));
+    at(shown, std::ranges::find(panels, levels) - panels.begin()).push_back(std::move(trace));
   }
   for (std::size_t i = 0; i < panels.size(); ++i)
     figure.panels.push_back({.title = panel_title(grid, panels[i], {lines}),

@@ -54,22 +54,22 @@ std::vector<Factor> factors_of(std::vector<KeyValues> const& arms) {
 }
 
 /// Its level of each factor; empty for an arm that sets other keys than the factors'.
-std::vector<std::size_t> place_of(KeyValues const& keys, std::vector<Factor> const& factors) {
-  std::vector<std::size_t> place;
+std::vector<std::size_t> levels_of(KeyValues const& keys, std::vector<Factor> const& factors) {
+  std::vector<std::size_t> levels;
   for (auto const& factor : factors) {
     auto const own = std::ranges::find(keys, factor.key, &KeyValues::value_type::first);
     if (own == keys.end()) return {};
-    place.push_back(static_cast<std::size_t>(std::ranges::find(factor.levels, own->second) - factor.levels.begin()));
+    levels.push_back(static_cast<std::size_t>(std::ranges::find(factor.levels, own->second) - factor.levels.begin()));
   }
-  return keys.size() == factors.size() ? place : std::vector<std::size_t>{};
+  return keys.size() == factors.size() ? levels : std::vector<std::size_t>{};
 }
 
 }  // namespace
 
 std::optional<std::size_t> Grid::arm_at(std::vector<std::size_t> const& levels) const {
-  auto const found = std::ranges::find(places, levels);
-  if (found == places.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - places.begin());
+  auto const found = std::ranges::find(levels_by_arm, levels);
+  if (found == levels_by_arm.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - levels_by_arm.begin());
 }
 
 std::vector<std::vector<std::size_t>> Grid::combinations_without(std::vector<std::size_t> const& left_out) const {
@@ -95,15 +95,15 @@ std::string Grid::name(std::size_t factor) const {
 }
 
 std::optional<Grid> grid_of(std::vector<KeyValues> const& arms) {
-  Grid grid{.factors = factors_of(arms), .places = {}};
+  Grid grid{.factors = factors_of(arms), .levels_by_arm = {}};
   if (grid.factors.size() < 2) return std::nullopt;
   double cells = 1, filled = 0;
   for (auto const& factor : grid.factors) cells *= static_cast<double>(factor.levels.size());
   for (auto const& keys : arms) {
-    auto place = place_of(keys, grid.factors);
-    if (!place.empty() && grid.arm_at(place)) place.clear();  // a second arm of the same values
-    filled += place.empty() ? 0 : 1;
-    grid.places.push_back(std::move(place));
+    auto levels = levels_of(keys, grid.factors);
+    if (!levels.empty() && grid.arm_at(levels)) levels.clear();  // a second arm of the same values
+    filled += levels.empty() ? 0 : 1;
+    grid.levels_by_arm.push_back(std::move(levels));
   }
   if (filled < 0.75 * cells) return std::nullopt;  // keys that move in step, for one
   return grid;

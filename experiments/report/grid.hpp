@@ -23,7 +23,7 @@ struct Factor {
 /// Arms that combine the values of at least two keys.
 struct Grid {
   std::vector<Factor> factors;
-  std::vector<std::vector<std::size_t>> places;  ///< per arm, its level of each factor; empty for an arm outside the grid
+  std::vector<std::vector<std::size_t>> levels_by_arm;  ///< per arm, its level of each factor; empty for an arm outside the grid
 
   std::optional<std::size_t> arm_at(std::vector<std::size_t> const& levels) const;
   /// All combinations of the levels of the factors that are not left out; those left out have level 0.

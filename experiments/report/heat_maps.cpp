@@ -45,7 +45,7 @@ std::map<std::string, ProbeHeat> probes_of(Material const& material) {
 std::vector<double> values_of(ProbeHeat const& probe, std::size_t arm) {
   double const steps = to_double(std::max<Index>(1, probe.last - probe.first));
   std::vector<double> values;
-  for (auto const& [place, by_arm] : probe.rows) {
+  for (auto const& [layer_and_head, by_arm] : probe.rows) {
     std::vector<double> sums(probe.columns), counts(probe.columns);
     if (auto const own = by_arm.find(arm); own != by_arm.end()) {
       for (auto const* const series : own->second) {
@@ -77,8 +77,8 @@ Panel heat_panel(ProbeHeat const& probe, std::vector<double> values, std::string
   double const first = static_cast<double>(probe.first), last = static_cast<double>(probe.last);
   double const column = (last - first) / static_cast<double>(probe.columns - 1);
   std::vector<std::string> rows;
-  for (auto const& [place, series] : probe.rows)
-    rows.push_back(place.second < 0 ? fmt::format("layer {}", place.first) : fmt::format("layer {} head {}", place.first, place.second));
+  for (auto const& [key, series] : probe.rows)
+    rows.push_back(key.second < 0 ? fmt::format("layer {}", key.first) : fmt::format("layer {} head {}", key.first, key.second));
   return {.title = title,
           .x = {.name = "step", .low = first - column / 2, .high = last + column / 2, .step = tick_step(last - first, 3)},
           .y = axis_of_rows(rows),

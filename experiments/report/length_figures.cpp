@@ -119,7 +119,7 @@ Positions positions_of(fs::path const& trial) {
     auto const length = line.number<Index>("length"), position = line.number<Index>("position");
     auto& positions = found[length];
     if (position < 0 || position >= length || (!positions.empty() && position <= positions.back().position))
-      throw FileError(fmt::format("{} is not a loss at a position", line.place()));
+      throw FileError(fmt::format("{} is not a loss at a position", line.location()));
     positions.push_back({position, line.number("loss"), line.number("standard_error"), line.number<Index>("count")});
   }
   for (auto& [length, positions] : found) {

@@ -57,8 +57,8 @@ Look style_of(Material const& material, std::size_t arm) {
   auto const baseline =
       static_cast<std::size_t>(std::ranges::find(material.arms, material.baseline, &ArmResult::name) - material.arms.begin());
   if (arm == baseline || material.single) return {.colour = line_colour(0)};
-  std::size_t const place = arm - (arm > baseline ? 1 : 0);
-  return {.colour = line_colour(1 + place % colours), .dash = 2 + (place + place / colours) % 4};
+  std::size_t const number = arm - (arm > baseline ? 1 : 0);
+  return {.colour = line_colour(1 + number % colours), .dash = 2 + (number + number / colours) % 4};
 }
 
 std::string short_name(ArmResult const& arm) { return cut(arm.name, 32); }

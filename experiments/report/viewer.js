@@ -305,7 +305,7 @@ function startViewer(section) {
     const weights = panel.group.heads.map(head => (panel.group.heads.length > 1 ? `${head.name} ` : '') + head.weight(q, k).toFixed(3));
     readout.textContent = q < 0 ? 'Point at a cell, or move with the arrow keys.' :
       queries.written ? `“${queries.written[q]}” (word ${q + 1}) attended to ${keys.tokens[k]} with weight ${weights.join(', ')}` :
-      `“${queries.tokens[q]}” (place ${q}) attends to “${keys.tokens[k]}” (place ${k}) with weight ${weights.join(', ')}`;
+      `“${queries.tokens[q]}” (position ${q}) attends to “${keys.tokens[k]}” (position ${k}) with weight ${weights.join(', ')}`;
   }
 
   function pointAt(event) {

@@ -113,9 +113,9 @@ class DepthStack {
 
  private:
   Tensor const& weight(std::string const& name, Index layer) const { return *parameters.find(fmt::format("{}.{}", name, layer)); }
-  Tensor normed(Tensor const& x, char const* place) const {
+  Tensor normed(Tensor const& x, char const* placement) const {
     Tensor const ones = Tensor::ones({x.size(1)}, DType::float64);
-    return norm_ == place ? layer_norm(x, ones, scale(ones, 0)) : x;
+    return norm_ == placement ? layer_norm(x, ones, scale(ones, 0)) : x;
   }
   Tensor through(Tensor const& x, Index layer) const {
     Tensor const y = normed(x, "pre");

@@ -248,7 +248,7 @@ ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& sh
   multiply(block, shape);
   double total = 0, count = 0;
   for (Index j = 0; j < shape.keys; ++j) {
-    for (Index i = shape.place ? std::max<Index>(0, j - *shape.place) : 0; i < shape.queries; ++i, ++count)
+    for (Index i = shape.first_position ? std::max<Index>(0, j - *shape.first_position) : 0; i < shape.queries; ++i, ++count)
       total += static_cast<double>(heed::at(block.products, j * shape.queries + i));
   }
   auto const mean = static_cast<float>(total / count);
@@ -273,7 +273,7 @@ std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, st
 
 BlockShape TrainedHead::shape(Index n) const {
   BlockShape result{width, n, queries_of(length), length};
-  if (causal) result.place = length - result.queries;
+  if (causal) result.first_position = length - result.queries;
   return result;
 }
 

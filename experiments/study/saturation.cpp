@@ -259,8 +259,8 @@ BlockShape BlockShape::of(Index width, Index n, Index most) {
 }
 
 Index BlockShape::first_query(Index first_key) const {
-  if (!place) return 0;
-  Index const first = std::max<Index>(0, first_key + n - 1 - *place);
+  if (!first_position) return 0;
+  Index const first = std::max<Index>(0, first_key + n - 1 - *first_position);
   return std::min(queries, (first + 15) / 16 * 16);
 }
 

@@ -75,7 +75,7 @@ void draw(Law law, Stream const& stream, std::span<float> out);
 struct BlockShape {
   Index width, n, queries, keys;
   /// If set, attention is causal: query i is at this position plus i, key j at j, and a query uses the groups that it sees entirely.
-  std::optional<Index> place{};
+  std::optional<Index> first_position{};
 
   /// About `most` queries and twice as many keys; fewer for a small width, where a block's rows are strongly correlated.
   static BlockShape of(Index width, Index n, Index most);

@@ -209,7 +209,7 @@ CsvRows measured_head(TrainedHead const& head) {
     std::map<std::string, double> sums;
     for (Index i = shape.queries - 16; i < shape.queries; ++i) {
       std::vector<double> scores;
-      for (Index j = 0; j < (shape.place ? std::min(shape.keys, *shape.place + i + 1) : shape.keys); ++j)
+      for (Index j = 0; j < (shape.first_position ? std::min(shape.keys, *shape.first_position + i + 1) : shape.keys); ++j)
         scores.push_back(static_cast<double>(at(block.products, j * shape.queries + i)) / std::sqrt(static_cast<double>(shape.width)));
       variance += std::pow(describe(scores).deviation, 2) / 16 / static_cast<double>(head.sequences.size());
       auto const found = measured_row("softmax", scores);

@@ -125,12 +125,12 @@ std::vector<double> norms_of(StackSettings const& settings, Stream const& stream
 }
 
 /// Layers of Transformers that are not trained; fewer draws for a quick look.
-std::vector<ScalingCell> measure_layers(SoftmaxScalingSettings const& settings, std::string const& place, std::string const& scale, Index d,
-                                        std::uint64_t seed) {
-  auto const norms = gradients_of_layers({settings.layers, settings.quick ? 4 : 16}, place, scale, d, seed);
+std::vector<ScalingCell> measure_layers(SoftmaxScalingSettings const& settings, std::string const& placement, std::string const& scale,
+                                        Index d, std::uint64_t seed) {
+  auto const norms = gradients_of_layers({settings.layers, settings.quick ? 4 : 16}, placement, scale, d, seed);
   std::vector<ScalingCell> cells;
   for (std::size_t layer = 0; layer < norms.size(); ++layer) {
-    ScalingCell& cell = cells.emplace_back(ScalingCell{fmt::format("{}-norm layer{}", place, layer), scale, d, LayerDraws::context});
+    ScalingCell& cell = cells.emplace_back(ScalingCell{fmt::format("{}-norm layer{}", placement, layer), scale, d, LayerDraws::context});
     at(cell.values, Quantity::query_weights_gradient) = measured_mean(norms[layer]);
   }
   return cells;
@@ -196,8 +196,8 @@ SoftmaxScalingSettings SoftmaxScalingSettings::looked_at() const {
   return few;
 }
 
-std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
-                                                     std::uint64_t seed) {
+std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& placement, std::string const& scale,
+                                                     Index d_k, std::uint64_t seed) {
   std::vector<std::vector<double>> by_layer(static_cast<std::size_t>(draws.layers));
   StackSettings settings;
   settings.layers = draws.layers;
@@ -206,7 +206,7 @@ std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, st
   settings.context = LayerDraws::context;
   settings.position = "none";
   settings.attention.scale = scale;
-  settings.norm.placement = place;
+  settings.norm.placement = placement;
   settings.tie = false;
   settings.key_width = d_k;
   for (Index draw = 0; draw < draws.draws; ++draw) {
@@ -245,9 +245,9 @@ Study softmax_scaling(SoftmaxScalingSettings const& given, StudyContext const& c
   for (std::size_t i = 0; i < widths.size() && settings->layers > 0; i += widths.size() > 6 ? 2 : 1) {
     for (auto const& scale : settings->scales()) {
       if (scale != "none" && scale != "rsqrt") continue;
-      for (std::string const place : {"pre", "post"})
-        add(fmt::format("{}-norm layers, {}, d_k {}", place, scale, widths[i]),
-            [=, d = widths[i]] { return measure_layers(*settings, place, scale, d, seed); });
+      for (std::string const placement : {"pre", "post"})
+        add(fmt::format("{}-norm layers, {}, d_k {}", placement, scale, widths[i]),
+            [=, d = widths[i]] { return measure_layers(*settings, placement, scale, d, seed); });
     }
   }
   study.report = [settings](CsvRows const& rows) { return report(*settings, rows); };

@@ -74,12 +74,12 @@ struct LayerDraws {
   static constexpr Index width = 64, context = 32, rows = 4, vocabulary = 64;
 };
 
-/// Gradients of the query projections of each layer of an untrained Transformer: by layer, ‖∂L/∂W_q‖_F of each draw. `place`: of the norms,
-/// "pre" or "post"; `scale`: of the scores, as in attention's key. Each draw has weights of variance 1/width and embeddings of variance 1,
-/// so that queries and keys of normalised inputs have components of variance 1; targets are random. The draws are the same for every
-/// placement and scale. Throws as stop_if_interrupted(), after any draw.
-std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& place, std::string const& scale, Index d_k,
-                                                     std::uint64_t seed);
+/// Gradients of the query projections of each layer of an untrained Transformer: by layer, ‖∂L/∂W_q‖_F of each draw. `placement`: of the
+/// norms, "pre" or "post"; `scale`: of the scores, as in attention's key. Each draw has weights of variance 1/width and embeddings of
+/// variance 1, so that queries and keys of normalised inputs have components of variance 1; targets are random. The draws are the same for
+/// every placement and scale. Throws as stop_if_interrupted(), after any draw.
+std::vector<std::vector<double>> gradients_of_layers(LayerDraws const& draws, std::string const& placement, std::string const& scale,
+                                                     Index d_k, std::uint64_t seed);
 
 /// The study: cells of the grid, of the run's heads and of layers. Throws ConfigError and FileError for the run.
 Study softmax_scaling(SoftmaxScalingSettings const& settings, StudyContext const& context);

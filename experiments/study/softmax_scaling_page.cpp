@@ -334,15 +334,15 @@ std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cel
 /// The first and last layer at the largest d_k, as HTML.
 std::string table_of_layers(std::vector<ScalingCell> const& cells) {
   TableRows rows{{"norm, scale", "d_k", "first layer", "last layer", "first over last"}};
-  for (std::string const place : {"pre", "post"}) {
+  for (std::string const placement : {"pre", "post"}) {
     for (std::string const scale : {"none", "rsqrt"}) {
       std::map<Index, std::vector<double>> widths;  // by d_k; layers stand in their order
       for (auto const& cell : cells)
-        if (cell.of_layer() && cell.distribution.starts_with(place) && cell.scale == scale)
+        if (cell.of_layer() && cell.distribution.starts_with(placement) && cell.scale == scale)
           widths[cell.d_k].push_back(cell.mean(Q::query_weights_gradient));
       if (widths.empty()) continue;
       auto const& [width, norms] = *widths.rbegin();
-      rows.push_back({place + "-norm, " + scale_text(scale), fmt::format("{}", width), fmt::format("{:.3g}", norms.front()),
+      rows.push_back({placement + "-norm, " + scale_text(scale), fmt::format("{}", width), fmt::format("{:.3g}", norms.front()),
                       fmt::format("{:.3g}", norms.back()), fmt::format("{:.2f}", norms.front() / norms.back())});
     }
   }

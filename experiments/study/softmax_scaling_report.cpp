@@ -326,7 +326,7 @@ std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path cons
     if (!same) cells.push_back(std::move(key));
     std::size_t q = 0;
     while (q < quantities && name(static_cast<Quantity>(q)) != line["quantity"]) ++q;
-    if (q == quantities) throw FileError(fmt::format("{}: '{}' is no quantity of this study", line.place(), line["quantity"]));
+    if (q == quantities) throw FileError(fmt::format("{}: '{}' is no quantity of this study", line.location(), line["quantity"]));
     auto& value = cells.back().values[q] = Measured{line.number("mean"), line.number("standard_error")};
     if (!line["theory"].empty()) value->theory = line.number("theory");
   }

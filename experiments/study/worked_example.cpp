@@ -153,7 +153,7 @@ class Matrices {
       auto& matrix = all_[{line["variant"], line["matrix"]}];
       if (column == 1) matrix.emplace_back();
       if (matrix.empty() || row != matrix.size() || column != matrix.back().size() + 1)
-        throw FileError(fmt::format("{}: row {}, column {} is not in its order", line.place(), row, column));
+        throw FileError(fmt::format("{}: row {}, column {} is not in its order", line.location(), row, column));
       matrix.back().push_back(line.number("value"));
     }
   }

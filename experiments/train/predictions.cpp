@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t max_with_attention = 12;  ///< number of wrong examples that are listed with attention weights
 
 nlohmann::ordered_json line_of(Example const& example, Index row, nlohmann::ordered_json const& predicted) {
-  nlohmann::ordered_json line{{"row", row}, {"place", example.place}, {"first", example.first}};
+  nlohmann::ordered_json line{{"row", row}, {"place", example.location}, {"first", example.first}};
   if (!example.second.empty()) line["second"] = example.second;
   if (!example.options.empty()) line["options"] = example.options;
   line.update(predicted);

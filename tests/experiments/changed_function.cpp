@@ -48,7 +48,7 @@ TEST_SUITE("changed_function") {
       Examples examples;
       examples.classes = {"a", "b"};
       for (int i = 0; i < 8; ++i)
-        examples.training.push_back({.first = i % 2 ? "bb b" : "aa", .label = i % 2 ? "b" : "a", .place = "here"});
+        examples.training.push_back({.first = i % 2 ? "bb b" : "aa", .label = i % 2 ? "b" : "a", .location = "here"});
       examples.held_out = examples.training;
       return examples;
     }

@@ -42,7 +42,7 @@ TEST_SUITE("example_views") {
   }
 
   Example text(std::string first, std::string label) {
-    return {.first = std::move(first), .label = std::move(label), .answers = {}, .place = "f:1"};
+    return {.first = std::move(first), .label = std::move(label), .answers = {}, .location = "f:1"};
   }
 
   Examples texts() { return {{text("abc", "no"), text("de", "yes")}, {text("ab", "yes"), text("cdexy", "no")}, {"no", "yes"}, false, {}}; }
@@ -54,12 +54,12 @@ TEST_SUITE("example_views") {
   }
 
   Examples choices(std::string const& begin = "a") {
-    Example choice{.first = begin, .options = {"xy", "z"}, .label = "1", .answers = {}, .place = "f:1"};
+    Example choice{.first = begin, .options = {"xy", "z"}, .label = "1", .answers = {}, .location = "f:1"};
     return {{choice}, {choice}, {}, false, {}};
   }
 
   Example question(std::string passage, std::vector<Answer> answers) {
-    return {.first = "ab", .second = std::move(passage), .answers = std::move(answers), .span = true, .place = "f:1"};
+    return {.first = "ab", .second = std::move(passage), .answers = std::move(answers), .span = true, .location = "f:1"};
   }
 
   }  // namespace
@@ -187,7 +187,7 @@ TEST_SUITE("example_views") {
       auto const tokens = values(batch, "inputs");
       return tokenizer->decode({tokens.begin(), tokens.begin() + values(batch, "lengths")[0]});
     };
-    Example const choice{.first = "some", .options = {"nuns hide .", "x"}, .label = "0", .answers = {}, .place = "f:1"};
+    Example const choice{.first = "some", .options = {"nuns hide .", "x"}, .label = "0", .answers = {}, .location = "f:1"};
     Example paired = choice, ends = choice, begins = choice;
     paired.second = "old", ends.first = "some ", begins.options[0] = " nuns hide .";
     for (auto const& tokenizer : std::vector<std::shared_ptr<Tokenizer const>>{
@@ -199,7 +199,7 @@ TEST_SUITE("example_views") {
       CHECK(seen(tokenizer, begins) == "some nuns hide .");
     }
     CHECK(seen(byte_tokenizer(), choice, "") == "somenuns hide .");
-    Example const blankless{.first = "ab", .options = {"c", "b"}, .label = "0", .answers = {}, .place = "f:1"};
+    Example const blankless{.first = "ab", .options = {"c", "b"}, .label = "0", .answers = {}, .location = "f:1"};
     CHECK(seen(character_tokenizer("abc"), blankless) == "abc");
     // As one text is encoded, where a word begins with its blank.
     auto const bpe = train_byte_pairs("some nuns hide . some nuns hide . hide", 290);
@@ -262,7 +262,7 @@ TEST_SUITE("example_views") {
     auto const refused = [](Example const& wrong) {
       Examples examples = texts();
       examples.training.push_back(wrong);
-      examples.training.back().place = "data.tsv:7";
+      examples.training.back().location = "data.tsv:7";
       return test::refusal<FileError>([&] { dataset(std::move(examples)); });
     };
     CHECK(refused(text("a", "yse")) == "data.tsv:7: there is no class 'yse'; did you mean 'yes'?");

@@ -70,7 +70,7 @@ TEST_SUITE("examples") {
     CHECK(labels(read.training) == Words{"no", "yes"});
     CHECK(read.classes == Words{"no", "yes"});
     CHECK(read.held_out.empty());
-    CHECK(read.training[1].place == (bench.folder / "t.tsv").string() + ":3");
+    CHECK(read.training[1].location == (bench.folder / "t.tsv").string() + ":3");
     CHECK(read.files.at("training").sha256.size() == 64);
     CHECK(read.files.size() == 1);
   }
@@ -79,7 +79,7 @@ TEST_SUITE("examples") {
     Bench const bench("t.csv", "text,label\r\n\"a, \"\"b\"\"\r\nc\",1\r\nplain,0\r\n\"\"\"\",1");
     auto const read = bench.read();
     CHECK(firsts(read.training) == Words{"a, \"b\"\r\nc", "plain", "\""});
-    CHECK(read.training[1].place.ends_with("t.csv:4"));
+    CHECK(read.training[1].location.ends_with("t.csv:4"));
   }
 
   TEST_CASE("JSON lines: names in any order, numbers and truths as labels, lists and objects by dotted names") {

@@ -231,7 +231,7 @@ train: {steps: 1, batch: 2}
       test::check_holds(test::refusal([&] { text_loss(*run.model, text, stride, 1); }), {message});
     };
     refused({1}, 1, "too short");
-    refused({1, 112}, 1, "token 112 at place 1");
+    refused({1, 112}, 1, "token 112 at position 1");
     refused(tokens, 17, "stride of 17");
   }
 
@@ -274,8 +274,8 @@ train: {steps: 30, batch: 4, ema: 0.5}
     test::put(at("empty"), "");
     test::put(at("unknown"), "the zebra");
     test::refuses({"evaluate", there}, 2, {there, "--text FILE"});
-    test::refuses({"evaluate", there, "--ids", at("beyond")}, 3, {at("beyond"), "token 112 at place 2", "112"});
-    test::refuses({"evaluate", there, "--ids", at("negative")}, 3, {at("negative"), "token -2 at place 1"});
+    test::refuses({"evaluate", there, "--ids", at("beyond")}, 3, {at("beyond"), "token 112 at position 2", "112"});
+    test::refuses({"evaluate", there, "--ids", at("negative")}, 3, {at("negative"), "token -2 at position 1"});
     test::refuses({"evaluate", there, "--ids", at("one")}, 3, {at("one"), "too short: 1 tokens"});
     test::refuses({"evaluate", there, "--ids", at("odd")}, 3, {at("odd"), "5 bytes"});
     test::refuses({"evaluate", there, "--ids", at("empty")}, 3, {at("empty")});

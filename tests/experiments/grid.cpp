@@ -39,7 +39,7 @@ TEST_SUITE("grid") {
 
     auto more = two_by_two;  // an arm of its own is no combination, and one that is skipped leaves the others a grid
     more.push_back({{"model.width", "128"}});
-    CHECK(grid_of(more)->places.back().empty());
+    CHECK(grid_of(more)->levels_by_arm.back().empty());
     more = two_by_two;
     more.erase(more.begin() + 1);
     CHECK(grid_of(more));

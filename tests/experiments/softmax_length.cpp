@@ -89,7 +89,7 @@ TEST_SUITE("softmax_length") {
     int compared = 0;
     std::map<std::string, std::vector<std::pair<double, double>>> gaps;
     for (auto const& line : csv_lines(csv, "results.csv")) {
-      CAPTURE(line.place());
+      CAPTURE(line.location());
       double const mean = line.number("mean"), error = line.number("standard_error");
       if (line["quantity"] == "gap_function" && line["scores"] == "sphere") gaps[line["width"]].push_back({line.number("keys"), mean});
       if (line["theory"].empty()) continue;
@@ -179,7 +179,7 @@ TEST_SUITE("softmax_length") {
       double mean = 0, squares = 0;
       for (double const x : measured.at(line["variant"]).at(line["quantity"])) mean += x / 2000, squares += x * x / 2000;
       double const error = std::hypot(std::sqrt((squares - mean * mean) / 2000), line.number("standard_error"));
-      CAPTURE(line.place());
+      CAPTURE(line.location());
       CHECK(std::abs(mean - line.number("mean")) < 5 * error);
       ++compared;
     }

@@ -24,7 +24,7 @@ struct Letters : ExampleSource {
     for (int i = 0; i < 16; ++i) {
       std::string const label = i % 2 == 0 ? "a" : "b";
       examples.training.push_back(
-          {.first = std::string(static_cast<std::size_t>(2 + i % 3), label[0]), .label = label, .place = "letters"});
+          {.first = std::string(static_cast<std::size_t>(2 + i % 3), label[0]), .label = label, .location = "letters"});
     }
     examples.held_out = examples.training;
     return examples;

@@ -242,7 +242,7 @@ TEST_SUITE("study") {
       for (Index first = 0; first + 3 <= 40; first += 3) {
         Tensor const keys = matrix(sequence.keys.data() + first * 4, 3, 4);
         for (Index i = shape.first_query(first); i < shape.queries; ++i, ++rows) {
-          CHECK(*shape.place + i >= first + 2);
+          CHECK(*shape.first_position + i >= first + 2);
           Tensor q = matrix(sequence.queries.data() + i * 4, 1, 4);
           Tensor const by_query = jacobian([&](Tensor const& x) { return softmax(matmul(x, keys, false, true)); }, q.set_requires_grad());
           for (double const x : by_query.to_vector()) gradient += x * x;

@@ -22,7 +22,7 @@ struct Continuations : ExampleSource {
   Examples read(DataContext const&) override {
     Examples examples;
     for (Index i = 0; i < count; ++i) {
-      Example example{.first = i % 3 == 0 ? "abab" : "cabab", .label = std::to_string(i % 2), .place = "continuations"};
+      Example example{.first = i % 3 == 0 ? "abab" : "cabab", .label = std::to_string(i % 2), .location = "continuations"};
       if (options) example.options = i % 2 == 0 ? std::vector<std::string>{"abab", "baba"} : std::vector<std::string>{"bbaa", "abab"};
       examples.training.push_back(example);
     }

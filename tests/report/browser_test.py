@@ -186,7 +186,7 @@ def test_viewer(report):
                         " const r = svg.querySelector('.cells').getBoundingClientRect(); return [r.x + 2, r.y + 2]; })()")
         page.move(x, y)
         page.run(SETTLED)
-        check("pointing reads the first cell", "(place 0) attends to" in page.run(readout))
+        check("pointing reads the first cell", "(position 0) attends to" in page.run(readout))
         light = page.run(PICTURE)
         page.dark(True)
         page.run(SETTLED)

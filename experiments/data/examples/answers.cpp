@@ -24,8 +24,8 @@ bool is_of_word(char32_t c) {
 
 bool is_ascii_punctuation(char32_t c) { return c > 0x20 && c < 0x7F && !is_of_word(c); }
 
-/// Whether the Σ at this place ends a word: a letter is before it and none behind; marks and some punctuation do not count.
-bool is_final(std::u32string const& text, std::ptrdiff_t place) {
+/// Whether the Σ at this position ends a word: a letter is before it and none behind; marks and some punctuation do not count.
+bool is_final(std::u32string const& text, std::ptrdiff_t position) {
   auto const is = [](std::string_view categories, char32_t c) {
     return categories.find(utf8proc_category_string(static_cast<utf8proc_int32_t>(c))) != categories.npos;
   };
@@ -37,7 +37,7 @@ bool is_final(std::u32string const& text, std::ptrdiff_t place) {
     auto const c = static_cast<utf8proc_int32_t>(from == end ? 0 : *from);
     return is("Lu Ll Lt", static_cast<char32_t>(c)) || utf8proc_tolower(c) != c || utf8proc_toupper(c) != c;
   };
-  return next_is_letter(text.rend() - place, text.rend()) && !next_is_letter(text.begin() + place + 1, text.end());
+  return next_is_letter(text.rend() - position, text.rend()) && !next_is_letter(text.begin() + position + 1, text.end());
 }
 
 /// In lower case, without ASCII punctuation; U+FFFD for bytes that are not UTF-8.

@@ -131,7 +131,7 @@ class ExamplesDataset : public Dataset {
       row.label = label_of(example);
     return row;
   } catch (Error const& error) {
-    throw FileError(fmt::format("{}: {}", example.place, error.what()));
+    throw FileError(fmt::format("{}: {}", example.location, error.what()));
   }
 
   Index label_of(Example const& example) const {

@@ -67,18 +67,18 @@ std::string first_of(std::vector<std::string> const& list) {
 void remark_on_classes(Examples const& examples, std::vector<std::string>& remarks) {
   struct ClassCount {
     Index training = 0, held_out = 0;
-    std::string place = {};  ///< of a training example
+    std::string location = {};  ///< of a training example
   };
   std::map<std::string, ClassCount> counts;
   for (auto const& name : examples.classes) counts[name];
-  for (Example const& each : examples.training) ++counts[each.label].training, counts[each.label].place = each.place;
+  for (Example const& each : examples.training) ++counts[each.label].training, counts[each.label].location = each.location;
   for (Example const& each : examples.held_out) ++counts[each.label].held_out;
   std::vector<std::string> all, single, unknown;
   std::map<std::string, std::vector<std::string>> by_form;
   for (auto const& [name, count] : counts) {
     all.push_back(fmt::format("{} {} + {}", shown(name), count.training, count.held_out));
     by_form[folded(name)].push_back(all.back());
-    if (count.training == 1) single.push_back(fmt::format("{} ({})", shown(name), count.place));
+    if (count.training == 1) single.push_back(fmt::format("{} ({})", shown(name), count.location));
     if (count.training == 0 && count.held_out > 0) unknown.push_back(shown(name));
   }
   remarks.push_back(fmt::format("{} classes, training + held-out examples: {}", all.size(), first_of(all)));

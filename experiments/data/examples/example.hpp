@@ -25,7 +25,7 @@ struct Example {
   std::string label = {};                 ///< the class; for a multiple choice the right option's number, from 0
   std::vector<Answer> answers = {};       ///< right spans of `second`; empty with `span`: there is no answer
   bool span = false;                      ///< whether a span of `second` is asked for
-  std::string place = {};                 ///< "FILE:LINE", for messages
+  std::string location = {};              ///< "FILE:LINE", for messages
 };
 
 /// Examples by split. `test` is empty unless asked for.

@@ -111,7 +111,7 @@ void rename_labels(std::vector<SourcedExample>& examples, std::vector<std::strin
       auto const* const known = !settings.options.empty()  ? "is not the number of an option"
                                 : settings.classes.empty() ? "does not occur in the training examples"
                                                            : "is not one of data.classes";
-      throw FileError(fmt::format("{}: the label {} {}{}; there are {}", example.place, shown(example.label), known,
+      throw FileError(fmt::format("{}: the label {} {}{}; there are {}", example.location, shown(example.label), known,
                                   did_you_mean(example.label, labels), fmt::join(labels, ", ")));
     }
     auto const number = static_cast<std::size_t>(found - labels.begin());
@@ -299,7 +299,7 @@ Examples FileExamples::read(DataContext const& context) {
     if (!names.empty() && names.size() != labels.size())
       throw Error(fmt::format("data.names: {} names for {} classes: {}", names.size(), labels.size(), fmt::join(labels, ", ")));
     if (options.empty() && labels.size() < 2)
-      throw FileError(fmt::format("{}: all labels are {}", train.front().example.place, shown(labels[0])));
+      throw FileError(fmt::format("{}: all labels are {}", train.front().example.location, shown(labels[0])));
     for (auto* const part : {&train, &held_out}) rename_labels(*part, labels, *this);
     if (options.empty()) examples.classes = names.empty() ? labels : names;
   }

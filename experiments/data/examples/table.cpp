@@ -171,7 +171,7 @@ Index start_of(std::string const& answer, std::string const& passage, Templates 
 
 SourcedExample example_of(Table const& table, Table::TableRow const& row, Templates const& templates) {
   Example example;
-  example.place = fmt::format("{}:{}", table.path, row.line);
+  example.location = fmt::format("{}:{}", table.path, row.line);
   example.first = filled(templates.first, table, row, "text");
   if (!templates.second.empty()) example.second = filled(templates.second, table, row, templates.span ? "passage" : "second text");
   for (auto const& option : templates.options)

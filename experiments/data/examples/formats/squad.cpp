@@ -16,27 +16,28 @@ namespace {
 
 using SquadJson = nlohmann::json;
 
-/// A member of an object; `place` names the object in messages.
-SquadJson const& member(SquadJson const& object, std::string const& place, char const* name, SquadJson::value_t type, char const* wanted) {
-  if (!object.is_object()) throw FileError(place + ": is no object");
+/// A member of an object; `location` names the object in messages.
+SquadJson const& member(SquadJson const& object, std::string const& location, char const* name, SquadJson::value_t type,
+                        char const* wanted) {
+  if (!object.is_object()) throw FileError(location + ": is no object");
   auto const found = object.find(name);
   if (found == object.end()) {
     auto const names = mapped(object.items(), [](auto const& item) { return item.key(); });
-    throw FileError(fmt::format("{}: has no '{}'{}", place, name, did_you_mean(name, names)));
+    throw FileError(fmt::format("{}: has no '{}'{}", location, name, did_you_mean(name, names)));
   }
   bool const fits = type == SquadJson::value_t::number_unsigned ? found->is_number_unsigned() : found->type() == type;
-  if (!fits) throw FileError(fmt::format("{}: '{}' is no {}", place, name, wanted));
+  if (!fits) throw FileError(fmt::format("{}: '{}' is no {}", location, name, wanted));
   return *found;
 }
 
-std::string text_member(SquadJson const& object, std::string const& place, char const* name) {
-  auto text = member(object, place, name, SquadJson::value_t::string, "text").get<std::string>();
-  if (text.find_first_not_of(" \t\r\n") == text.npos) throw FileError(fmt::format("{}: '{}' is empty", place, name));
+std::string text_member(SquadJson const& object, std::string const& location, char const* name) {
+  auto text = member(object, location, name, SquadJson::value_t::string, "text").get<std::string>();
+  if (text.find_first_not_of(" \t\r\n") == text.npos) throw FileError(fmt::format("{}: '{}' is empty", location, name));
   return text;
 }
 
-SquadJson const& list_member(SquadJson const& object, std::string const& place, char const* name) {
-  return member(object, place, name, SquadJson::value_t::array, "list");
+SquadJson const& list_member(SquadJson const& object, std::string const& location, char const* name) {
+  return member(object, location, name, SquadJson::value_t::array, "list");
 }
 
 /// A paragraph of an article.
@@ -45,31 +46,31 @@ struct Paragraph {
   std::vector<std::size_t> starts;  ///< of its characters
 };
 
-Answer read_answer(SquadJson const& json, std::string const& place, Paragraph const& paragraph) {
-  Answer answer{text_member(json, place + ": an answer", "text"), 0};
-  auto const start = member(json, place + ": an answer", "answer_start", SquadJson::value_t::number_unsigned, "number of a character")
+Answer read_answer(SquadJson const& json, std::string const& location, Paragraph const& paragraph) {
+  Answer answer{text_member(json, location + ": an answer", "text"), 0};
+  auto const start = member(json, location + ": an answer", "answer_start", SquadJson::value_t::number_unsigned, "number of a character")
                          .get<std::uint64_t>();
   auto const last = paragraph.starts.size() - 1;
   if (start >= last)
     throw FileError(
-        fmt::format("{}: its answer {} begins at character {}, and the passage has {}", place, shown(answer.text), start, last));
+        fmt::format("{}: its answer {} begins at character {}, and the passage has {}", location, shown(answer.text), start, last));
   auto const begin = at(paragraph.starts, start);
   answer.start = static_cast<Index>(begin);
   if (paragraph.text.compare(begin, answer.text.size(), answer.text) != 0) {
     auto const end = paragraph.starts[std::min(last, static_cast<std::size_t>(start) + character_starts(answer.text).size() - 1)];
-    throw FileError(fmt::format("{}: its answer {} is not at character {} of the passage, where {} stands", place, shown(answer.text),
+    throw FileError(fmt::format("{}: its answer {} is not at character {} of the passage, where {} stands", location, shown(answer.text),
                                 start, shown(paragraph.text.substr(begin, end - begin))));
   }
   return answer;
 }
 
-SourcedExample read_question(SquadJson const& json, std::string const& place, Paragraph const& paragraph, bool labelled) {
-  SourcedExample read{.example = {}, .article = paragraph.title, .id = text_member(json, place, "id")};
-  auto const name = fmt::format("{}: question {}", place.substr(0, place.rfind(": data[")), read.id);
+SourcedExample read_question(SquadJson const& json, std::string const& location, Paragraph const& paragraph, bool labelled) {
+  SourcedExample read{.example = {}, .article = paragraph.title, .id = text_member(json, location, "id")};
+  auto const name = fmt::format("{}: question {}", location.substr(0, location.rfind(": data[")), read.id);
   read.example.first = text_member(json, name, "question");
   read.example.second = paragraph.text;
   read.example.span = true;
-  read.example.place = name;
+  read.example.location = name;
   if (!labelled) return read;
   bool const impossible =
       json.contains("is_impossible") && member(json, name, "is_impossible", SquadJson::value_t::boolean, "true or false").get<bool>();
@@ -94,13 +95,13 @@ std::vector<SourcedExample> read_squad(std::string_view content, std::string con
     Paragraph paragraph{text_member(articles[a], article, "title"), {}, {}};
     auto const& paragraphs = list_member(articles[a], article, "paragraphs");
     for (std::size_t p = 0; p < paragraphs.size(); ++p) {
-      auto const place = fmt::format("{}.paragraphs[{}]", article, p);
-      paragraph.text = text_member(paragraphs[p], place, "context");
+      auto const location = fmt::format("{}.paragraphs[{}]", article, p);
+      paragraph.text = text_member(paragraphs[p], location, "context");
       paragraph.starts = character_starts(paragraph.text);
-      auto const& questions = list_member(paragraphs[p], place, "qas");
+      auto const& questions = list_member(paragraphs[p], location, "qas");
       for (std::size_t q = 0; q < questions.size(); ++q) {
-        all.push_back(read_question(questions[q], fmt::format("{}.qas[{}]", place, q), paragraph, keys.labelled));
-        if (!ids.insert(all.back().id).second) throw FileError(all.back().example.place + ": there are two of this id");
+        all.push_back(read_question(questions[q], fmt::format("{}.qas[{}]", location, q), paragraph, keys.labelled));
+        if (!ids.insert(all.back().id).second) throw FileError(all.back().example.location + ": there are two of this id");
       }
     }
   }

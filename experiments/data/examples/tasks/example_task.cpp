@@ -24,7 +24,7 @@ Examples ExampleTask::read(DataContext const& context) {
   for (Index i = 0; i < validation; ++i) {
     examples.held_out.push_back(write(i % answers(), Stream(0, name + ".held_out").child(static_cast<std::uint64_t>(i))));
     known.emplace(examples.held_out.back().first, examples.held_out.back().second);
-    examples.held_out.back().place = fmt::format("{}: held-out example {}", name, i);
+    examples.held_out.back().location = fmt::format("{}: held-out example {}", name, i);
   }
   constexpr std::uint64_t most = 1'000;
   for (Index i = 0; i < training; ++i) {
@@ -34,7 +34,7 @@ Examples ExampleTask::read(DataContext const& context) {
       if (attempt == most) throw Error(fmt::format("data.validation: {} examples are nearly all that {} has", validation, name));
       example = write(i % answers(), draws.child(attempt));
     }
-    example.place = fmt::format("{}: training example {}", name, i);
+    example.location = fmt::format("{}: training example {}", name, i);
     examples.training.push_back(std::move(example));
   }
   return examples;
