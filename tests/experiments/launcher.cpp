@@ -68,6 +68,12 @@ TEST_SUITE("launcher") {
     check_ends(test_suite("goldn", log, 0), 2, {"there is no suite goldn; there are golden other"});
   }
 
+  TEST_CASE_FIXTURE(Launcher, "a folder that was configured by hand is known from its first build on") {
+    test::put(folder / "build/release/build.ninja", "");
+    CHECK(test_suite("golden", "Output:\n", 0).code == 0);
+    CHECK(fs::exists(folder / "build/release/machine"));
+  }
+
   TEST_CASE_FIXTURE(Launcher, "where there is no terminal a long build says how far it is, and a short one nothing") {
     for (auto const& [steps, lines] : {std::pair{40, std::size_t{10}}, {8, std::size_t{0}}}) {
       put_script(folder / "tools" / "ninja", fmt::format("for i in $(seq 1 {0}); do echo \"[$i/{0}] Building\"; done\n", steps));
