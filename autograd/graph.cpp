@@ -2,7 +2,6 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
-#include <ranges>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -141,7 +140,8 @@ void require_unwritten(Node const& node) {
     if (!node.inputs[i].written_since()) [[likely]]
       continue;
     auto const given = [&](std::size_t count) {  // of the first inputs
-      return count - (node.absent.empty() ? 0 : std::ranges::count(node.absent | std::views::take(count), true));
+      auto const first = node.absent.begin();
+      return count - (node.absent.empty() ? 0 : std::count(first, first + static_cast<std::ptrdiff_t>(count), true));
     };
     refuse_written(node, fmt::format("input {} (of {})", given(i + 1), given(node.inputs.size())), node.inputs[i]);
   }

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <ranges>
+#include <numeric>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -80,7 +80,9 @@ class DecodedRows {
 
   /// Keeps these slots only, in this order, and reads a token in each. Returns the next tokens' scores [R, V] and their log Σ exp [R].
   std::pair<Tensor, Tensor> read(std::vector<Index> const& slots, std::vector<Index> const& tokens) {
-    if (!std::ranges::equal(slots, std::views::iota(Index{0}, std::ssize(rows_)))) {
+    std::vector<Index> all(rows_.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (slots != all) {
       decoding_->keep(slots);
       rows_ = take(rows_, slots);
     }

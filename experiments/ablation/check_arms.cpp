@@ -1,7 +1,6 @@
 #include "experiments/ablation/check_arms.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -80,7 +79,9 @@ bool TrialsRead::hold_against_files() {
   return all;
 }
 
-std::string TrialsRead::differences() const { return fmt::format("{}", fmt::join(differences_ | std::views::values, "; ")); }
+std::string TrialsRead::differences() const {
+  return fmt::format("{}", fmt::join(mapped(differences_, [](auto const& each) { return each.second; }), "; "));
+}
 
 void check_arm(Ablation const& ablation, Arm const& arm, Trainer& trainer) {
   trainer.require_metric(ablation.metric_location, ablation.settings.metric);

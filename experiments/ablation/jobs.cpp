@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
-#include <ranges>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -157,7 +156,7 @@ class JobScheduler {
     job.history = std::make_shared<History const>(read_history(job.folder()));
     job.value = heed::metric_value(*job.history, settings_, kept_step(job.folder()));
     if (!job.value) {
-      auto const names = *job.history | std::views::keys;
+      auto const names = mapped(*job.history, [](auto const& each) { return each.first; });
       return fail(job, {fmt::format("its metrics hold no '{}' (there are {})", settings_.metric, fmt::join(names, ", ")), {}});
     }
     job.state = Job::State::done;

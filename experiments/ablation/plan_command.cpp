@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -135,7 +134,7 @@ std::vector<std::string> command_of(RunOptions const& options, Workers const& wo
 std::string quoted(std::string const& word) {
   constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%";
   if (!word.empty() && word.find_first_not_of(plain) == word.npos) return word;
-  auto const is_control = [](unsigned char c) { return std::iscntrl(c) != 0; };
+  auto const is_control = [](char c) { return std::iscntrl(static_cast<unsigned char>(c)) != 0; };
   bool const controls = std::ranges::any_of(word, is_control);
   std::string result = controls ? "$'" : "'";
   for (char const c : word) {
@@ -152,7 +151,8 @@ std::string quoted(std::string const& word) {
 /// A job's name as batch systems accept it: lower-case letters, digits and '-', at most 50 characters.
 std::string job_name(std::string const& name) {
   std::string result;
-  for (unsigned char const c : name) {
+  for (char const each : name) {
+    auto const c = static_cast<unsigned char>(each);
     if (std::isalnum(c) != 0)
       result += static_cast<char>(std::tolower(c));
     else if (!result.empty() && result.back() != '-')
@@ -248,7 +248,7 @@ double memory_limit(SweepPlan const& plan) {
 }
 
 std::string slurm_script(SweepPlan const& plan) {
-  auto command = fmt::format("{} --output {}", fmt::join(plan.command | std::views::transform(quoted), " "), quoted(plan.output));
+  auto command = fmt::format("{} --output {}", fmt::join(mapped(plan.command, quoted), " "), quoted(plan.output));
   std::string note = "the tasks share all trials, whatever their number is";
   if (plan.shards) {
     command += fmt::format("/shard-\"$SLURM_ARRAY_TASK_ID\" --shard \"$SLURM_ARRAY_TASK_ID\"/{}", plan.tasks);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -76,8 +75,8 @@ std::string read_activation(Keys const& keys) {
   auto const name = keys.word("activation_function");
   auto const found = std::ranges::find(activations, name, &std::pair<std::string_view, std::string_view>::second);
   if (found != activations.end()) return std::string(found->first);
-  keys.refuse("activation_function",
-              fmt::format("{} is not among those that heed has: {}", shown(name), fmt::join(activations | std::views::values, ", ")));
+  keys.refuse("activation_function", fmt::format("{} is not among those that heed has: {}", shown(name),
+                                                 fmt::join(mapped(activations, [](auto const& each) { return each.second; }), ", ")));
 }
 
 /// Throws FileError for settings that a model of kind gpt does not have.

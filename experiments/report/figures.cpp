@@ -3,7 +3,6 @@
 #include <iterator>
 #include <map>
 #include <numeric>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -119,7 +118,7 @@ std::optional<Figure> over_key(Material const& material, std::string const& key,
     line->points.push_back(point_of(*x, *arm.estimate));
   }
   if (xs.size() < 3) return std::nullopt;
-  auto const names = labels | std::views::values;
+  auto const names = mapped(labels, [](auto const& each) { return each.second; });
   bool const differ = std::set<std::string>(names.begin(), names.end()).size() == labels.size();
   Range range;
   for (auto& trace : traces) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -181,7 +180,7 @@ class Section {
   /// The grid of tune: every arm's score at every point, with what it chose.
   std::string tuning() const {
     if (!material_.tuning || material_.tuning->points.empty()) return "";
-    auto const keys = material_.tuning->points.front().keys | std::views::keys;
+    auto const keys = mapped(material_.tuning->points.front().keys, [](auto const& each) { return each.first; });
     return section(
         "Tuning",
         figures("tuning") + html_table("Scores of the tuning grid", material_.tuning_rows(" ✓")) +

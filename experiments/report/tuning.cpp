@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -29,8 +28,9 @@ std::optional<std::vector<double>> numbers_of(TuningScores const& tuning) {
 
 /// The axis of the grid's points, a tick for each.
 Axis grid_axis(TuningScores const& tuning) {
-  auto const names =
-      mapped(tuning.points, [](auto const& point) { return fmt::format("{}", fmt::join(point.keys | std::views::values, ", ")); });
+  auto const names = mapped(tuning.points, [](auto const& point) {
+    return fmt::format("{}", fmt::join(mapped(point.keys, [](auto const& each) { return each.second; }), ", "));
+  });
   auto const numbers = numbers_of(tuning);
   auto const keys = mapped(tuning.points.front().keys, [&](auto const& key) { return numbers ? key.first : last_word(key.first); });
   Axis axis = axis_of_names(names, fmt::format("{}", fmt::join(keys, ", ")), 0.4);
