@@ -140,8 +140,9 @@ void require_unwritten(Node const& node) {
     if (!node.inputs[i].written_since()) [[likely]]
       continue;
     auto const given = [&](std::size_t count) {  // of the first inputs
-      auto const first = node.absent.begin();
-      return count - (node.absent.empty() ? 0 : std::count(first, first + static_cast<std::ptrdiff_t>(count), true));
+      std::size_t present = count;
+      for (std::size_t j = 0; j < count && !node.absent.empty(); ++j) present -= node.absent[j] ? 1 : 0;
+      return present;
     };
     refuse_written(node, fmt::format("input {} (of {})", given(i + 1), given(node.inputs.size())), node.inputs[i]);
   }
