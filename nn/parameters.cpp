@@ -60,17 +60,16 @@ Tensor drawn(Shape const& shape, Initial const& initial, InitSettings const& ini
 Tensor Parameters::add(std::string const& name, Shape const& shape, Initial const& initial, WeightDecay decay) {
   if (find(name) != nullptr) throw Error(fmt::format("parameters: the name '{}' is taken", name));
   if (decay == WeightDecay::on) decaying_.insert(name);
-  if (counting_) return all_.emplace_back(name, Tensor::of_shape(shape, dtype_)).second;
+  if (counting_) return append(name, Tensor::of_shape(shape, dtype_));
   if (given_) {
     auto const found = std::ranges::find(*given_, name, &std::pair<std::string, Tensor>::first);
     if (found == given_->end() || found->second.shape() != shape)
       throw Error(fmt::format("parameters: '{}' {} was not given", name, to_string(shape)));
-    return all_.emplace_back(*found).second;
+    return append(name, found->second);
   }
   Tensor value = drawn(shape, initial, init_, Stream(seed_, "initial").child(name), dtype_);
   value.set_requires_grad();
-  all_.emplace_back(name, value);
-  return value;
+  return append(name, value);
 }
 
 void Parameters::rescale(std::string const& name, double spread, double rate) {
@@ -81,8 +80,8 @@ void Parameters::rescale(std::string const& name, double spread, double rate) {
 }
 
 Tensor const* Parameters::find(std::string const& name) const {
-  auto const found = std::ranges::find(all_, name, &std::pair<std::string, Tensor>::first);
-  return found == all_.end() ? nullptr : &found->second;
+  auto const found = numbers_.find(name);
+  return found == numbers_.end() ? nullptr : &all_[found->second].second;
 }
 
 Index Parameters::elements() const {

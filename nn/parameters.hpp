@@ -72,7 +72,7 @@ class Parameters {
   /// Adds another set's parameter, which both then have.
   void adopt(std::string const& name, Tensor const& parameter, WeightDecay decay) {
     if (decay == WeightDecay::on) decaying_.insert(name);
-    all_.emplace_back(name, parameter);
+    append(name, parameter);
   }
   NamedTensors const& all() const { return all_; }
   Tensor const* find(std::string const& name) const;
@@ -91,13 +91,19 @@ class Parameters {
   void assign(NamedTensors const& values);
 
  private:
+  Tensor append(std::string const& name, Tensor const& parameter) {
+    numbers_.emplace(name, all_.size());
+    return all_.emplace_back(name, parameter).second;
+  }
+
   std::uint64_t seed_;
   DType dtype_;
   InitSettings init_;
   bool counting_ = false;
   std::optional<NamedTensors> given_;
   NamedTensors all_;
-  std::set<std::string> decaying_;  // names
+  std::map<std::string, std::size_t> numbers_;  // in all_, by name
+  std::set<std::string> decaying_;              // names
   std::map<std::string, double> rates_;
 };
 
