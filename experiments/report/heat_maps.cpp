@@ -77,8 +77,10 @@ Panel heat_panel(ProbeHeat const& probe, std::vector<double> values, std::string
   double const first = static_cast<double>(probe.first), last = static_cast<double>(probe.last);
   double const column = (last - first) / static_cast<double>(probe.columns - 1);
   std::vector<std::string> rows;
-  for (auto const& [key, series] : probe.rows)
-    rows.push_back(key.second < 0 ? fmt::format("layer {}", key.first) : fmt::format("layer {} head {}", key.first, key.second));
+  for (auto const& [layer_and_head, series] : probe.rows) {
+    auto const& [layer, head] = layer_and_head;
+    rows.push_back(head < 0 ? fmt::format("layer {}", layer) : fmt::format("layer {} head {}", layer, head));
+  }
   return {.title = title,
           .x = {.name = "step", .low = first - column / 2, .high = last + column / 2, .step = tick_step(last - first, 3)},
           .y = axis_of_rows(rows),
