@@ -130,7 +130,7 @@ std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult 
     for (std::size_t i = 0; i < tuned.chosen.size(); ++i) {
       if (!tuned.chosen[i]) continue;
       auto const point = *tuned.chosen[i];
-      bool ties = false;  // with another value: then the edge is no better than what lies inside
+      bool ties = false;  // then another value is as good as the edge
       for (std::size_t other = 0; other < points.size(); ++other)
         ties |= values[other] != values[point] && score_of(ablation, tuned, i, other) == score_of(ablation, tuned, i, point);
       if (!ties && (values[point] == lowest || values[point] == highest))
