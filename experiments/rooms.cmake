@@ -16,7 +16,7 @@ set(SOURCES_OF_translation nn/models/transformer experiments/data/pairs/ experim
 set(SUITES_OF_translation beam decode evaluation_folder inspect_source malformed_parallel metric_kinds pairs parallel_text transformer translate)
 
 set(SOURCES_OF_studies experiments/study/)
-set(SUITES_OF_studies agreement contraction depth interrupted_study peeking scaled_arms softmax_length study)
+set(SUITES_OF_studies agreement contraction depth interrupted_study scaled_arms softmax_length study)
 
 set(SOURCES_OF_judge experiments/judge/)
 set(SUITES_OF_judge judge runs_table)

@@ -146,37 +146,25 @@ Location location_beside(Arm const& arm, Arm const& other) {
   throw ConfigError(location_beside(second, first), fmt::format("{} (the other: {})", words, to_string(location_beside(first, second))));
 }
 
-ConfigError not_drawn(Yaml const& node, std::string const& key) {
-  return {node.location, fmt::format("tune: random: {}: wants {{log: [a, b]}} with 0 < a < b, {{uniform: [a, b]}} with a < b, or a list of "
-                                     "values, found {}",
-                                     key, found(node))};
-}
-
-/// The value at a share of the range; three digits are enough, and read well in names.
+/// The value at a share of {log: [a, b]}, {uniform: [a, b]} or a list; three digits are enough, and read well in names.
 Yaml drawn(Yaml const& node, std::string const& key, double share) {
   if (node.kind == Yaml::NodeKind::list && !node.items.empty())
     return node.items[static_cast<std::size_t>(share * static_cast<double>(node.items.size()))];
-  auto const ends = [&](char const* law, double above) -> std::optional<std::pair<double, double>> {
-    auto const* const range = node.inside(law);
-    if (range == nullptr || node.entries.size() != 1 || range->items.size() != 2) return std::nullopt;
+  for (bool const log : {true, false}) {
+    auto const* const range = node.inside(log ? "log" : "uniform");
+    if (range == nullptr || node.entries.size() != 1 || range->items.size() != 2) continue;
     auto const low = parse_real(range->items[0].text), high = parse_real(range->items[1].text);
-    return low && high && *low > above && *low < *high ? std::optional(std::pair(*low, *high)) : std::nullopt;
-  };
-  double value = 0;
-  if (auto const log = ends("log", 0))
-    value = log->first * std::pow(log->second / log->first, share);
-  else if (auto const uniform = ends("uniform", -HUGE_VAL))
-    value = uniform->first + (uniform->second - uniform->first) * share;
-  else
-    throw not_drawn(node, key);
-  auto result = Yaml::scalar(fmt::format("{:#.3g}", value));
-  result.location = node.location;
-  return result;
+    if (!low || !high || *low >= *high || (log && *low <= 0)) continue;
+    auto value = Yaml::scalar(fmt::format("{:#.3g}", log ? *low * std::pow(*high / *low, share) : *low + (*high - *low) * share));
+    value.location = node.location;
+    return value;
+  }
+  refuse(node, "tune: random: " + key, "{log: [a, b]} with 0 < a < b, {uniform: [a, b]} with a < b, or a list of values");
 }
 
-/// The points of `tune: {random: …, trials: n}`, always the same: of {log: [a, b]}, {uniform: [a, b]} or a list (Bergstra, Bengio 2012).
+/// The points of `tune: {random: …, trials: n}`, always the same: (Bergstra and Bengio 2012).
 std::vector<std::vector<Assignment>> random_points(Yaml const& node, Yaml const* trials) {
-  if (node.kind != Yaml::NodeKind::map || node.entries.empty()) throw not_drawn(node, "KEY");
+  if (node.kind != Yaml::NodeKind::map || node.entries.empty()) refuse(node, "tune: random", "keys with {log: [a, b]} or a list");
   auto const count = trials != nullptr && trials->kind == Yaml::NodeKind::scalar ? parse_integer(trials->text) : std::nullopt;
   if (!count || *count < 1 || static_cast<double>(*count) > max_arms)
     throw ConfigError(trials != nullptr ? trials->location : node.location,

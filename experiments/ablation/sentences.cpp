@@ -129,11 +129,13 @@ std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> con
   if (!ablation.settings.stop_losers) return "";
   std::vector<std::string> stopped;
   for (std::size_t arm = 0; arm < ablation.arms.size(); ++arm) {
-    auto const count = [&](auto const& holds) {
-      return std::ranges::count_if(jobs, [&](Job const& job) { return job.arm == arm && holds(job); });
-    };
-    if (count([](Job const& job) { return job.state == Job::State::spared; }) > 0)
-      stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, count([](Job const& job) { return job.has_ended(); })));
+    std::ptrdiff_t spared = 0, ended = 0;
+    for (Job const& job : jobs) {
+      if (job.arm != arm) continue;
+      spared += job.state == Job::State::spared ? 1 : 0;
+      ended += job.has_ended() ? 1 : 0;
+    }
+    if (spared > 0) stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, ended));
   }
   return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
 }

@@ -227,12 +227,6 @@ class SeedsByArm {
     return all;
   }
 
-  double mean(std::size_t arm, std::size_t seeds) const {
-    double sum = 0;
-    for (std::size_t seed = 0; seed < seeds; ++seed) sum += value(arm, seed);
-    return sum;
-  }
-
   void leave_after(std::size_t seeds) {
     if (in_.empty()) return;
     auto const& settings = ablation_.settings;
@@ -240,18 +234,20 @@ class SeedsByArm {
     Question const question = settings.question();
     double const sign = question.better == Better::higher ? -1 : 1;
     auto const best = *std::ranges::min_element(in_, {}, [&](std::size_t arm) {
-      double const score = sign * mean(arm, seeds);
-      return std::isnan(score) ? INFINITY : score;
+      double sum = 0;
+      for (std::size_t seed = 0; seed < seeds; ++seed) sum += sign * value(arm, seed);
+      return std::isnan(sum) ? INFINITY : sum;
     });
     bool const several = in_.size() > 1;
     std::erase_if(in_, [&](std::size_t arm) {
       if (arm == baseline) return false;
       auto losses = differences(arm, best, seeds);
       for (double& each : losses) each *= sign;
-      if (settings.stop_losers && arm != best && is_above(question.margin, losses, question.significance() / static_cast<double>(others)))
+      if (settings.stop_losers && arm != best &&
+          lies_between(question.margin, INFINITY, losses, question.significance() / static_cast<double>(others)))
         return true;
       return settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
-             pairs_until_verdict(differences(arm, baseline, seeds), question, others).has_value();
+             verdict_by_evidence(differences(arm, baseline, seeds), question, others) != Verdict::unclear;
     });
     if (several && in_ == std::vector{baseline}) in_.clear();
   }

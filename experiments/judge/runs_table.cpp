@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -11,7 +10,6 @@
 
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/config/yaml.hpp"
 #include "experiments/data/examples/files.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/folder.hpp"
@@ -32,22 +30,21 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 using Column = std::optional<std::size_t>;
-using NamedColumns = std::vector<std::pair<std::string, std::size_t>>;
 using Texts = std::vector<std::string>;
 
-/// Where the numbers of a table are: in one column, whose rows say their arm, or in several, by name: without a column of seeds, of runs.
-struct TableLayout {
-  Column arm, seed, step;
-  NamedColumns values;
+struct RunsTable : Table {
+  Column arm{}, seed{}, step{};
+  /// Where the numbers are: a column whose rows say their arm (""), or columns by name: of arms if there is one of seeds, else of runs.
+  std::vector<std::pair<std::string, std::size_t>> values{};
 };
 
-Table read_table(std::filesystem::path const& path, RunsTable& result) {
+RunsTable read_table(std::filesystem::path const& path, Material& result) {
   auto const bytes = read_text(path);
   result.read.push_back({path.string(), sha256(bytes)});
   FileExamples keys;
   keys.header = true;
   for (ExampleFormat const& format : Registry<ExampleFormat>::all())
-    if (format.table && path.has_extension() && path.extension() == format.ending) return format.table(bytes, path.string(), keys);
+    if (format.table && path.has_extension() && path.extension() == format.ending) return {format.table(bytes, path.string(), keys)};
   throw FileError(path.string() + ": its ending must say how it is written: .csv, .tsv or .jsonl");
 }
 
@@ -75,77 +72,76 @@ std::string keep_rows(Table& table, std::size_t column, char const* option, std:
   return name;
 }
 
-std::vector<std::size_t> free_columns(Table const& table, TableLayout const& of) {
+std::vector<std::size_t> free_columns(RunsTable const& table) {
   std::vector<std::size_t> all;
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
     auto const& name = table.columns[i];  // "" is pandas' index
-    if (!name.empty() && name != "task" && i != of.arm && i != of.seed && i != of.step) all.push_back(i);
+    if (!name.empty() && name != "task" && i != table.arm && i != table.seed && i != table.step) all.push_back(i);
   }
   return all;
 }
 
 /// The column of the metric, or of `value` in the rows that name it.
-std::size_t value_column(Table& table, TableLayout const& of, RunsTableOptions const& options, RunsTable& result) {
+std::size_t value_column(RunsTable& table, JudgeOptions const& options, std::string& metric) {
   auto const names = find_column(table, "", {}, {"metric"}), numbers = find_column(table, "", {}, {"value"});
   if (names && numbers) {
-    result.metric = keep_rows(table, *names, "--metric", options.metric);
+    metric = keep_rows(table, *names, "--metric", options.metric);
     return *numbers;
   }
   Texts numeric;
-  for (auto const column : free_columns(table, of))
+  for (auto const column : free_columns(table))
     if (parsed_number<double>(table.rows.front().fields[column])) numeric.push_back(table.columns[column]);
-  result.metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
-  return *find_column(table, "--metric", result.metric, {});
+  metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
+  return *find_column(table, "--metric", metric, {});
 }
 
-/// The columns that have names: of arms if there is a column of seeds, else of runs of a chart, "RUN - METRIC". Empty if there are others.
-NamedColumns named_columns(Table const& table, RunsTableOptions const& options, TableLayout const& of, RunsTable& result) {
-  NamedColumns values;
+/// Adds the columns that have names: of arms if there is a column of seeds, else of runs of a chart, "RUN - METRIC". None if others remain.
+void add_named_columns(RunsTable& table, JudgeOptions const& options, std::string& metric) {
   Texts metrics;
-  for (auto const column : free_columns(table, of)) {
+  for (auto const column : free_columns(table)) {
     auto const& name = table.columns[column];
-    if (!of.seed && (name.ends_with("__MIN") || name.ends_with("__MAX") || name.ends_with(" - _step"))) continue;
-    auto const dash = of.seed ? name.size() : name.rfind(" - ");
-    if (dash == name.npos || name == options.metric) return {};
-    metrics.push_back(of.seed ? options.metric.value_or("value") : name.substr(dash + 3));
-    values.emplace_back(name.substr(0, dash), column);
+    if (!table.seed && (name.ends_with("__MIN") || name.ends_with("__MAX") || name.ends_with(" - _step"))) continue;
+    auto const dash = table.seed ? name.size() : name.rfind(" - ");
+    if (dash == name.npos || name == options.metric) return table.values.clear();
+    metrics.push_back(table.seed ? options.metric.value_or("value") : name.substr(dash + 3));
+    table.values.emplace_back(name.substr(0, dash), column);
   }
-  if (values.empty()) return {};
-  result.metric = chosen("--metric", "metric", options.metric, metrics);
-  if (!of.seed) std::erase_if(values, [&](auto const& each) { return table.columns[each.second] != each.first + " - " + result.metric; });
-  return values;
+  if (table.values.empty()) return;
+  metric = chosen("--metric", "metric", options.metric, metrics);
+  if (!table.seed) std::erase_if(table.values, [&](auto const& each) { return table.columns[each.second] != each.first + " - " + metric; });
 }
 
 /// The name of the run of TensorBoard's run-NAME-tag-METRIC.csv.
-std::string run_of_download(Table const& table, RunsTableOptions const& options, RunsTable& result) {
+std::string run_of_download(Table const& table, JudgeOptions const& options, std::string& metric) {
   auto const stem = std::filesystem::path(table.path).stem().string();
   auto const tag = stem.find("-tag-"), begin = stem.starts_with("run-") ? std::size_t{4} : 0;
-  auto const metric = tag == stem.npos ? options.metric.value_or("Value") : stem.substr(tag + 5);
-  result.metric = chosen(table.path, "metric", result.metric.empty() ? options.metric : result.metric, {metric});
+  auto const own = tag == stem.npos ? options.metric.value_or("Value") : stem.substr(tag + 5);
+  metric = chosen(table.path, "metric", metric.empty() ? options.metric : metric, {own});
   return stem.substr(begin, tag - begin);
 }
 
 /// Finds the columns, and leaves out rows of other tasks and metrics.
-TableLayout layout_of(Table& table, RunsTableOptions const& options, RunsTable& result) {
+void find_columns(RunsTable& table, JudgeOptions const& options, Material& result) {
   if (options.task) expect_known("--task", "task", table.columns, "column");
-  if (auto const column = find_column(table, "", {}, {"task"})) result.task = keep_rows(table, *column, "--task", options.task);
-  TableLayout of;
-  of.seed = find_column(table, "--seed", options.seed, {"seed"});
-  of.step = find_column(table, "--step", options.step, {"step", "_step", "Step"});
-  of.arm = find_column(table, "--arm", options.arm, of.seed ? Texts{"arm"} : Texts{"arm", "run"});
+  auto const task = find_column(table, "", {}, {"task"});
+  result.name = fs::path(result.read.front().file).stem().string();
+  if (task) result.name += " " + keep_rows(table, *task, "--task", options.task);
+  table.seed = find_column(table, "--seed", options.seed, {"seed"});
+  table.step = find_column(table, "--step", options.step, {"step", "_step", "Step"});
+  table.arm = find_column(table, "--arm", options.arm, table.seed ? Texts{"arm"} : Texts{"arm", "run"});
   bool const download = table.columns == Texts{"Wall time", "Step", "Value"};
-  if (!download && options.files.size() > 1) throw ConfigError(table.path, "is not TensorBoard's; make several files one table");
-  if (of.arm)
-    of.values = {{"", value_column(table, of, options, result)}};
+  if (!download && options.what.size() > 1) throw ConfigError(table.path, "is not TensorBoard's; make several files one table");
+  if (table.arm)
+    table.values = {{"", value_column(table, options, result.metric)}};
   else if (download)
-    of.values = {{run_of_download(table, options, result), 2}};
+    table.values = {{run_of_download(table, options, result.metric), 2}};
   else
-    of.values = named_columns(table, options, of, result);
-  if (of.values.empty()) throw ConfigError("--arm", fmt::format("say which column: {}", fmt::join(table.columns, ", ")));
+    add_named_columns(table, options, result.metric);
+  if (table.values.empty()) throw ConfigError("--arm", fmt::format("say which column: {}", fmt::join(table.columns, ", ")));
+  if (!table.step && options.at != "last") throw ConfigError("--at", "there are no steps; name their column with --step");
   auto const from = [&](Column column) { return column ? "column " + table.columns[*column] : "a name"; };
-  result.remarks = {fmt::format("{}: arms are read from {}, seeds from {}, {}", result.metric, from(of.arm), from(of.seed),
-                                of.step ? options.at + " of the steps in " + from(of.step) : "without steps")};
-  return of;
+  result.sentences = {fmt::format("{}: arms are read from {}, seeds from {}, {}", result.metric, from(table.arm), from(table.seed),
+                                  table.step ? options.at + " of the steps in " + from(table.step) : "without steps")};
 }
 
 Index whole_number(Table const& table, Table::TableRow const& row, std::size_t column) {
@@ -154,10 +150,10 @@ Index whole_number(Table const& table, Table::TableRow const& row, std::size_t c
 }
 
 /// What the name is of: an arm, whose seed is in a column, or a run.
-std::pair<std::string, Index> arm_and_seed(Table const& table, Table::TableRow const& row, std::string const& name, Column seeds) {
+std::pair<std::string, Index> arm_and_seed(RunsTable const& table, Table::TableRow const& row, std::string const& name) {
   bool const prints = std::ranges::none_of(name, [](unsigned char c) { return c < ' '; });
   if (!prints || name.find_first_not_of(' ') == name.npos) table.refuse(row, fmt::format("{} is no name of an arm", shown(name)));
-  if (seeds) return {name, whole_number(table, row, *seeds)};
+  if (table.seed) return {name, whole_number(table, row, *table.seed)};
   auto const digits = name.find_last_not_of("0123456789") + 1;
   auto const arm = name.substr(0, digits);
   auto const seed = parsed_number<Index>(name.substr(digits));
@@ -166,72 +162,85 @@ std::pair<std::string, Index> arm_and_seed(Table const& table, Table::TableRow c
   table.refuse(row, fmt::format("the run {} does not end in its seed, as in gpt-seed3; or say --arm and --seed", shown(name)));
 }
 
-void add_runs(Table const& table, TableLayout const& of, Better better, RunsTable& result) {
-  double const worst = better == Better::lower ? std::numeric_limits<double>::infinity() : -std::numeric_limits<double>::infinity();
-  for (auto const& [label, column] : of.values) {
-    if (std::ranges::all_of(table.rows, [column = column](auto const& row) { return row.fields[column].empty(); }))
-      result.remarks.push_back(label + " has no value");
-    for (auto const& row : table.rows) {
-      auto const& text = row.fields[column];
-      if (of.values.size() > 1 && text.empty()) continue;
-      auto const [name, seed] = arm_and_seed(table, row, of.arm ? row.fields[*of.arm] : label, of.seed);
-      auto arm = std::ranges::find(result.arms, name, &ArmResult::name);
-      if (arm == result.arms.end()) arm = result.arms.insert(arm, ArmResult()), arm->name = name;
-      if (std::ranges::find(result.seeds, seed) == result.seeds.end()) result.seeds.push_back(seed);
-      auto& curve = arm->histories[seed][result.metric];
-      Index const step = of.step ? whole_number(table, row, *of.step) : 0;
-      if (!curve.empty() && step <= curve.back().first)
-        table.refuse(row, fmt::format("{}, seed {}, {}", shown(name), seed,
-                                      of.step ? fmt::format("has step {} after step {}", step, curve.back().first)
-                                              : "is there twice; if these are steps, name their column with --step"));
-      auto const value = parsed_number<double>(text);
-      if (!value)
-        table.refuse(row, fmt::format("{} of {}: {} is no number{}", result.metric, shown(name), shown(text),
-                                      of.arm ? "; of a run that diverged write NaN" : "; if a column has the names of arms, say --arm"));
-      curve.emplace_back(step, std::isfinite(*value) ? *value : worst);
-    }
+/// A cell as the arm's value at a step.
+void add_value(RunsTable const& table, Table::TableRow const& row, std::string const& label, std::string const& text, Material& result) {
+  auto const [name, seed] = arm_and_seed(table, row, table.arm ? row.fields[*table.arm] : label);
+  auto arm = std::ranges::find(result.arms, name, &ArmResult::name);
+  if (arm == result.arms.end()) arm = result.arms.insert(arm, ArmResult()), arm->name = name;
+  if (std::ranges::find(result.seeds, seed) == result.seeds.end()) result.seeds.push_back(seed);
+  auto& curve = arm->histories[seed][result.metric];
+  Index const step = table.step ? whole_number(table, row, *table.step) : 0;
+  if (!curve.empty() && step <= curve.back().first)
+    table.refuse(row, fmt::format("{}, seed {}, {}", shown(name), seed,
+                                  table.step ? fmt::format("has step {} after step {}", step, curve.back().first)
+                                             : "is there twice; if these are steps, name their column with --step"));
+  auto const value = parsed_number<double>(text);
+  if (!value)
+    table.refuse(row, fmt::format("{} of {}: {} is no number{}", result.metric, shown(name), shown(text),
+                                  table.arm ? "; of a run that diverged write NaN" : "; if a column has the names of arms, say --arm"));
+  double const worst = result.better == "lower" ? INFINITY : -INFINITY;
+  curve.emplace_back(step, std::isfinite(*value) ? *value : worst);
+}
+
+void add_runs(RunsTable const& table, Material& result) {
+  for (auto const& [label, column] : table.values) {
+    auto const& texts = mapped(table.rows, [column = column](auto const& row) { return row.fields[column]; });
+    if (std::ranges::all_of(texts, &std::string::empty)) result.sentences.push_back(label + " has no value");
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      if (table.values.size() == 1 || !texts[i].empty()) add_value(table, table.rows[i], label, texts[i], result);
   }
 }
 
-double value_at(std::vector<std::pair<Index, double>> const& curve, RunsTableOptions const& options, std::string const& run) {
-  if (options.at == "last") return curve.back().second;
+double value_at(std::vector<std::pair<Index, double>> const& curve, Material const& result, std::string const& run) {
+  if (result.at == "last") return curve.back().second;
   auto const [smallest, largest] = std::ranges::minmax_element(curve, {}, [](auto const& row) { return row.second; });
-  if (options.at == "best") return options.better == Better::lower ? smallest->second : largest->second;
-  auto const step = parsed_number<Index>(options.at);
-  if (!step) throw ConfigError("--at", fmt::format("wants last, best or a step, found {}", shown(options.at)));
+  if (result.at == "best") return result.better == "lower" ? smallest->second : largest->second;
+  auto const step = parsed_number<Index>(result.at);
+  if (!step) throw ConfigError("--at", fmt::format("wants last, best or a step, found {}", shown(result.at)));
   for (auto const& [each, value] : curve)
     if (each == *step) return value;
   throw ConfigError("--at", fmt::format("{} has no step {}; its last is {}", run, *step, curve.back().first));
 }
 
-/// Says which runs have no partner, and whether pairs are few.
-void remark_on_pairs(RunsTable& table) {
-  for (auto const& arm : table.arms) {
-    std::vector<Index> missing;
-    std::ranges::copy_if(table.seeds, std::back_inserter(missing), [&](Index seed) { return !arm.values.contains(seed); });
+/// The arms' values; says which runs have no partner, and whether pairs are few.
+void take_values(Material& result) {
+  for (auto& arm : result.arms) {
+    for (auto const& [seed, curves] : arm.histories) {
+      double const value = value_at(curves.at(result.metric), result, fmt::format("{}, seed {},", arm.name, seed));
+      arm.values[seed] = value;
+      if (std::isinf(value)) arm.diverged.push_back(seed);
+    }
+    arm.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
+    auto missing = result.seeds;
+    std::erase_if(missing, [&](Index seed) { return arm.values.contains(seed); });
     if (!missing.empty())
-      table.remarks.push_back(fmt::format("{}: seeds missing, and left out of its comparisons: {}", arm.name, fmt::join(missing, ", ")));
+      result.sentences.push_back(fmt::format("{}: seeds missing, and left out of its comparisons: {}", arm.name, fmt::join(missing, ", ")));
   }
-  auto const common = std::ranges::count_if(
-      table.seeds, [&](Index seed) { return std::ranges::all_of(table.arms, [&](auto const& arm) { return arm.values.contains(seed); }); });
-  if (common < 6) table.remarks.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from six on", common));
+  auto const common = std::ranges::count_if(result.seeds, [&](Index seed) {
+    return std::ranges::all_of(result.arms, [&](ArmResult const& arm) { return arm.values.contains(seed); });
+  });
+  if (common < 6)
+    result.sentences.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from six on", common));
 }
 
 }  // namespace
 
-RunsTable read_runs_table(RunsTableOptions const& options) {
-  RunsTable result;
-  for (auto const& path : options.files) {
+Material read_runs_table(JudgeOptions const& options) {
+  Material result;
+  result.better = options.lower ? "lower" : "higher";
+  if (!options.lower && !options.higher) {
+    auto const* const info = find_metric(options.metric.value_or(""));
+    if (info == nullptr || !info->better) throw ConfigError("judge", "say which values of the metric are better: --lower or --higher");
+    result.better = name(*info->better);
+  }
+  result.at = options.at;
+  for (auto const& path : options.what) {
     auto table = read_table(path, result);
-    auto const layout = layout_of(table, options, result);
-    if (!layout.step && options.at != "last") throw ConfigError("--at", "there are no steps; name their column with --step");
-    add_runs(table, layout, options.better, result);
+    find_columns(table, options, result);
+    add_runs(table, result);
   }
   if (result.arms.empty()) throw FileError(result.read.front().file + ": there are no values");
-  for (auto& arm : result.arms)
-    for (auto const& [seed, curves] : arm.histories)
-      arm.values[seed] = value_at(curves.at(result.metric), options, fmt::format("{}, seed {},", arm.name, seed));
-  remark_on_pairs(result);
+  take_values(result);
   return result;
 }
 
@@ -239,43 +248,29 @@ RunsTable read_runs_table(RunsTableOptions const& options) {
 
 namespace {
 
-Better better_of(JudgeOptions const& options) {
-  if (options.lower || options.higher) return options.lower ? Better::lower : Better::higher;
-  auto const* const info = find_metric(options.table.metric.value_or(""));
-  if (info == nullptr || !info->better) throw ConfigError("judge", "say which values of the metric are better: --lower or --higher");
-  return *info->better;
-}
-
 /// Adds the comparison, as of an ablation's arms.
-void compare_arms(RunsTable& result, JudgeOptions const& options, Better better) {
-  result.name = fs::path(result.read.front().file).stem().string() + (result.task.empty() ? "" : " " + result.task);
-  result.better = name(better);
-  result.at = options.table.at;
-  result.margin = options.margin.value_or(0);
-  for (auto& arm : result.arms) {
-    for (auto const& [seed, value] : arm.values)
-      if (std::isinf(value)) arm.diverged.push_back(seed);
-    arm.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
-  }
+void compare_arms(Material& result, JudgeOptions const& options) {
   auto const names = names_of(result.arms);
-  if (names.size() < 2)
-    throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", result.read.front().file, names.front()));
+  auto const& file = result.read.front().file;
+  if (names.size() < 2) throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", file, names.front()));
+  result.margin = options.margin.value_or(0);
   result.baseline = options.baseline.empty() ? names.front() : options.baseline;
   if (result.baseline_arm() == nullptr)
     throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
-  Question const question{.better = better, .margin = result.margin};
-  compare_with_baseline(result, question, !options.fixed);
+  compare_with_baseline(result, result.question(), !options.fixed);
+  auto const remarks = std::exchange(result.sentences, {});
   for (auto const& arm : result.arms)
     if (arm.name != result.baseline)
-      result.sentences.push_back(sentence(arm.name, result.baseline, result.unit, arm.difference.value_or(Comparison()), question));
-  std::ranges::copy(result.remarks, std::back_inserter(result.sentences));
-  for (auto const& [file, sha256] : result.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", file, sha256));
+      result.sentences.push_back(
+          sentence(arm.name, result.baseline, result.unit, arm.difference.value_or(Comparison()), result.question()));
+  std::ranges::copy(remarks, std::back_inserter(result.sentences));
+  for (auto const& [path, sha256] : result.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", path, sha256));
 }
 
 /// The curves, or one value a run, as an ablation's results.csv has them.
-std::string curves_of(RunsTable const& table) {
+std::string curves_of(Material const& result) {
   std::string csv = csv_line({"arm", "seed", "step", "metric", "value"});
-  for (auto const& arm : table.arms)
+  for (auto const& arm : result.arms)
     for (auto const& [seed, history] : arm.histories)
       for (auto const& [metric, series] : history)
         for (auto const& [step, value] : series)
@@ -283,45 +278,36 @@ std::string curves_of(RunsTable const& table) {
   return csv;
 }
 
-std::string folder_of(RunsTable const& result, JudgeOptions const& options) {
-  std::string question =
-      fmt::format("{} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, result.task, result.margin);
-  question += options.fixed ? " fixed" : "";
-  for (auto const& file : result.read) question += " " + file.sha256;
-  return fmt::format("judge-{}-{}", file_label(result.name), sha256(question).substr(0, 8));
-}
-
 }  // namespace
 
 Exit judge_table(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
-  auto wanted = options.table;
-  wanted.better = better_of(options);
-  auto result = read_runs_table(wanted);
-  compare_arms(result, options, wanted.better);
-  fs::path const folder = options.folders.output / folder_of(result, options);
-  FolderLock const held(folder);
-  write_atomically(folder / "results.csv", curves_of(result));
-  auto const revision = environment().value("revision", "");
-  auto const page = write_summaries(folder, result, {{"revision", revision}});  // the runs' machine is not known
-  write_report(folder, true);
-  std::vector<Judgement> judged;
+  auto result = read_runs_table(options);
+  compare_arms(result, options);
+  auto const question = fmt::format("{} {} {} {} {} {} {}", result.metric, result.better, result.at, result.baseline, result.margin,
+                                    options.fixed, fmt::join(mapped(result.read, &HashedFile::sha256), " "));
+  result.folder = options.folders.output / fmt::format("judge-{}-{}", file_label(result.name), sha256(question).substr(0, 8));
+  result.environment = {{"revision", environment().value("revision", "")}};  // the runs' machine is not known
+  FolderLock const held(result.folder);
+  write_atomically(result.folder / "results.csv", curves_of(result));
+  auto const page = write_summaries(result.folder, result, {{"revision", result.environment.front().second}});
+  write_report(result.folder, true);
+  Json judged = Json::array();
   for (auto const& arm : result.arms)
     if (arm.difference) judged.push_back(judgement_of(result, arm));
-  Json json{{"arms", Json::array()}};
-  for (auto const& each : judged) json["arms"].push_back(json_of(each));
-  if (judged.size() == 1) json = Json(json["arms"].front());
-  json["seconds"] = seconds_since(began);
-  for (auto const& file : result.read) json["read"][file.file] = file.sha256;
-  json["revision"] = revision;
-  json["folder"] = folder.string();
-  json["remarks"] = result.remarks;
-  if (options.json)
+  bool const two = result.arms.size() == 2;
+  auto const& other = result.arms[result.arms.front().name == result.baseline ? 1 : 0];  // of two
+  if (options.json) {
+    auto json = judged.size() == 1 ? judged.front() : Json{{"arms", judged}};
+    add_sources(json, result, seconds_since(began));
+    json["remarks"] = result.sentences;
     fmt::print("{}\n", json_text(json));
-  else if (!options.quiet)
-    fmt::print("{}{}  {}\n", page, judged.size() == 1 ? in_words(judged.front()) : "", (folder / "report.html").string());
-  if (result.arms.size() > 2) return Exit::done;
-  return judged.empty() ? Exit::unclear : exit_of(judged.front().comparison.verdict);
+  } else if (!options.quiet) {
+    auto const noise = two && other.difference ? in_words(judged.front(), result, other) : "";
+    fmt::print("{}{}  {}\n", page, noise, (result.folder / "report.html").string());
+  }
+  if (!two) return Exit::done;
+  return other.difference ? exit_of(other.difference->verdict) : Exit::unclear;
 }
 
 }  // namespace heed

@@ -43,15 +43,6 @@ class Betting {
   std::array<double, capital_shares.size()> for_ = capital_shares, against_ = capital_shares;
 };
 
-/// Divided by 2^exponent, so that nothing overflows around the values.
-std::vector<double> scaled_down(std::span<double const> values, int& exponent) {
-  double largest = 0;
-  for (double const value : values)
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  exponent = largest > 0 ? std::ilogb(largest) : 0;
-  return mapped(values, [&](double value) { return std::scalbn(value, -exponent); });
-}
-
 double evidence_against(double mu, std::span<double const> differences) {
   Betting betting;
   for (double const value : differences) betting.add(value - mu);
@@ -67,7 +58,19 @@ double edge(double outside, double inside, auto const& holds) {
   return inside;
 }
 
-Interval hull(std::span<double const> differences, double significance) {
+}  // namespace
+
+std::vector<double> evidence(std::span<double const> differences) {
+  Betting betting;
+  std::vector<double> all;
+  for (double const value : differences) {
+    betting.add(value);
+    all.push_back(betting.evidence());
+  }
+  return all;
+}
+
+Interval confidence_sequence(std::span<double const> differences, double significance) {
   Interval const unbounded{-infinity, infinity};
   std::vector<double> points;
   std::ranges::copy_if(differences, std::back_inserter(points), [](double value) { return std::isfinite(value); });
@@ -90,91 +93,56 @@ Interval hull(std::span<double const> differences, double significance) {
           edge(last + 1 == points.end() ? high + far : *(last + 1), *last, holds)};
 }
 
-/// Whether the interval lies within ±margin. The ends are tried first, which tells most of the time and costs little.
-bool is_within(double margin, std::span<double const> differences, double significance) {
-  if (!(margin > 0)) return false;
-  for (double const end : {-margin, margin})
-    if (evidence_against(end, differences) < 1 / significance) return false;
-  auto const [low, high] = confidence_sequence(differences, significance);
-  return -margin < low && high < margin;
+bool lies_between(double low, double high, std::span<double const> differences, double significance) {
+  for (double const end : {low, high})  // they are tried first, which tells most of the time and costs little
+    if (std::isfinite(end) && evidence_against(end, differences) < 1 / significance) return false;
+  auto const interval = confidence_sequence(differences, significance);
+  return low < interval.low && interval.high < high;
 }
 
-constexpr std::size_t enough_identical = 6;
-
-/// The first verdict, and after how many pairs.
-std::pair<Verdict, std::size_t> first_verdict(std::span<double const> differences, Question const& question, double significance) {
+Verdict verdict_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms) {
+  constexpr std::size_t enough_identical = 6;
+  double const significance = question.significance() / static_cast<double>(arms);
   Betting betting;
   for (std::size_t k = 1; k <= differences.size(); ++k) {
     auto const first = differences.first(k);
     betting.add(first.back());
-    if (is_within(question.margin, first, significance)) return {Verdict::equivalent, k};
-    if (k >= enough_identical && std::ranges::all_of(first, [](double value) { return value == 0; })) return {Verdict::identical, k};
+    if (question.margin > 0 && lies_between(-question.margin, question.margin, first, significance)) return Verdict::equivalent;
+    if (k >= enough_identical && std::ranges::all_of(first, [](double value) { return value == 0; })) return Verdict::identical;
     if (betting.evidence() < 1 / significance) continue;
     bool const lower = betting.negative() > betting.positive();
-    return {lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse, k};
+    return lower == (question.better == Better::lower) ? Verdict::better : Verdict::worse;
   }
-  return {Verdict::unclear, 0};
-}
-
-}  // namespace
-
-std::vector<double> evidence(std::span<double const> differences) {
-  Betting betting;
-  std::vector<double> all;
-  for (double const value : differences) {
-    betting.add(value);
-    all.push_back(betting.evidence());
-  }
-  return all;
-}
-
-Interval confidence_sequence(std::span<double const> differences, double significance) {
-  int exponent = 0;
-  auto const [low, high] = hull(scaled_down(differences, exponent), significance);
-  return {std::scalbn(low, exponent), std::scalbn(high, exponent)};
-}
-
-bool is_above(double bound, std::span<double const> differences, double significance) {
-  return evidence_against(bound, differences) >= 1 / significance && confidence_sequence(differences, significance).low > bound;
+  return Verdict::unclear;
 }
 
 Comparison compare_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms) {
   Comparison result = describe(differences);
   result.arms = arms;
   if (differences.empty()) return result;
-  double const count = static_cast<double>(arms), significance = question.significance() / count;
   auto const e = evidence(differences);
   result.e = e.back();
   result.p_alone = std::min(1.0, 1 / *std::ranges::max_element(e));
-  result.p = std::min(1.0, count * result.p_alone);
-  auto const interval = confidence_sequence(differences, significance);
-  result.interval = std::isfinite(interval.low) && std::isfinite(interval.high) ? std::optional(interval) : std::nullopt;
-  result.verdict = first_verdict(differences, question, significance).first;
+  result.p = std::min(1.0, static_cast<double>(arms) * result.p_alone);
+  auto const interval = confidence_sequence(differences, question.significance() / static_cast<double>(arms));
+  if (std::isfinite(interval.low) && std::isfinite(interval.high)) result.interval = interval;
+  result.verdict = verdict_by_evidence(differences, question, arms);
   result.direction = result.mean < 0 ? -1 : result.mean > 0 ? 1 : 0;
   if (result.verdict == Verdict::better || result.verdict == Verdict::worse)
     result.direction = (result.verdict == Verdict::better) == (question.better == Better::lower) ? -1 : 1;
   return result;
 }
 
-std::optional<std::size_t> pairs_until_verdict(std::span<double const> differences, Question const& question, std::size_t arms) {
-  auto const [verdict, pairs] = first_verdict(differences, question, question.significance() / static_cast<double>(arms));
-  return verdict == Verdict::unclear ? std::nullopt : std::optional(pairs);
-}
-
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold) {
   constexpr std::size_t continuations = 200, most = 1000;
   if (differences.size() < 3) return std::nullopt;
   Stream const stream(0, "pairs that tell");
-  std::vector<std::size_t> needed;
+  std::vector<std::size_t> needed(continuations);
   for (std::size_t i = 0; i < continuations; ++i) {
     auto const draws = stream.child(i);
     Betting betting;
-    std::size_t pairs = 0;
-    while (pairs < most && (pairs < differences.size() || betting.evidence() < threshold)) {
-      betting.add(pairs < differences.size() ? differences[pairs] : differences[draws.below(pairs, differences.size())]);
-      ++pairs;
-    }
-    needed.push_back(betting.evidence() < threshold ? most + 1 : pairs);
+    for (auto& pairs = needed[i]; pairs < differences.size() || (pairs <= most && betting.evidence() < threshold); ++pairs)
+      betting.add(differences[pairs < differences.size() ? pairs : draws.below(pairs, differences.size())]);
   }
   std::ranges::nth_element(needed, needed.begin() + continuations / 2);
   auto const middle = needed[continuations / 2];

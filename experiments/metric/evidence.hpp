@@ -25,17 +25,17 @@ std::vector<double> evidence(std::span<double const> differences);
 /// pairs, hold the true difference at once with probability 1 − significance (Howard et al. 2021). Infinite up to five pairs.
 Interval confidence_sequence(std::span<double const> differences, double significance = 0.05);
 
-/// Whether the confidence sequence lies above a bound.
-bool is_above(double bound, std::span<double const> differences, double significance = 0.05);
+/// Whether the confidence sequence lies between two numbers, one of which may be infinite.
+bool lies_between(double low, double high, std::span<double const> differences, double significance = 0.05);
 
-/// Compares an arm with the baseline by evidence; `differences` in the order in which pairs were trained. The verdict is reached at the
-/// first pair after which the interval lies within the margin (equivalent) or the evidence is at least arms/significance (better or worse),
-/// and is kept. `arms`: the number of arms that are compared, for which p and interval are corrected (Bonferroni). Result: e = E_k, p =
-/// min(1, arms/max E), the confidence sequence as interval, no t test. Throws Error for NaN.
+/// The verdict that is reached at the first pair after which the confidence sequence lies within the margin (equivalent), six differences
+/// or more are all 0 (identical), or the evidence is at least arms/significance (better or worse), and is kept. `differences` in the order
+/// in which pairs were trained; `arms`: the number of arms that are compared (Bonferroni).
+Verdict verdict_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms = 1);
+
+/// Compares an arm with the baseline: that verdict, e = E_k, p = min(1, arms/max E), the confidence sequence as interval, corrected for the
+/// number of arms, no t test. Throws Error for NaN.
 Comparison compare_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms = 1);
-
-/// The number of pairs at which that verdict was reached; nothing if there is none. Identical differences of 0 are one, from six pairs on.
-std::optional<std::size_t> pairs_until_verdict(std::span<double const> differences, Question const& question, std::size_t arms = 1);
 
 /// The number of pairs in all at which evidence is expected to reach `threshold` (20 for a verdict at 5 %): the median of 200 continuations
 /// that draw from the observed differences. Nothing for fewer than three pairs, or if it is more than 1,000.

@@ -45,7 +45,9 @@ void add_texts(CLI::App& app, std::string const& flag, std::string const& type, 
   app.add_option(flag, target, help)->type_name(type)->expected(1, 1 << 20)->allow_extra_args(false);
 }
 
-void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help) { app.add_flag(flag, target, help); }
+CLI::Option* add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help) {
+  return app.add_flag(flag, target, help);
+}
 
 void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help) {
   app.add_flag(flag)->description(help)->excludes(other);

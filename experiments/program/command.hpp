@@ -91,7 +91,7 @@ CLI::Option* add_text(CLI::App& app, std::string const& flag, std::string const&
 void add_texts(CLI::App& app, std::string const& flag, std::string const& type, std::string const& help, std::vector<std::string>& target);
 
 /// A flag that sets its target to true.
-void add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help);
+CLI::Option* add_flag(CLI::App& app, std::string const& flag, bool& target, std::string const& help);
 /// A flag for the default, which cannot be given together with the flag `other`.
 void add_default_flag(CLI::App& app, std::string const& flag, std::string const& other, std::string const& help);
 

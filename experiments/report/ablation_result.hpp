@@ -112,6 +112,7 @@ struct AblationResult {
   std::vector<Published> published;
 
   ArmResult const* baseline_arm() const;
+  Question question() const { return {.better = better == "higher" ? Better::higher : Better::lower, .margin = margin}; }
   /// Arm − baseline in the order of seeds, up to the first that is missing; without those on which both diverged or one failed.
   std::vector<double> differences(ArmResult const& arm) const;
   /// The number format of the metric.

@@ -179,7 +179,8 @@ class Printer {
   void guide(Guide const& guide) {
     auto const ends = guide.upright ? fmt::format("first {0:.8g}, graph 0 to first {0:.8g}, graph 1", guide.at)
                                     : fmt::format("graph 0, first {0:.8g} to graph 1, first {0:.8g}", guide.at);
-    say("set arrow from {} nohead lc rgb '{}' lw 0.8 dt {}", ends, guide.colour, guide.dash);
+    // Not the border's width: gnuplot would draw both as one line, without dashes.
+    say("set arrow from {} nohead lc rgb '{}' lw 0.9 dt {}", ends, guide.colour, guide.dash);
   }
 
   void box(Box const& box) {

@@ -147,6 +147,16 @@ TEST_SUITE("gnuplot") {
     }
   }
 
+  TEST_CASE("guides of every panel have their dashes, also beside the border, which has none") {
+    if (!gnuplot_is_there()) return;
+    Panel const panel{.x = axis_over(Range{0, 1}), .y = axis_over(Range{0, 1}), .guides = {{.at = 0.5, .dash = 2}}};
+    auto const drawn = draw({{.name = "guides", .title = "Guides", .panels = {panel, panel, panel}, .across = 3}});
+    auto const& svg = drawn->front().svg;
+    std::size_t dashed = 0;
+    for (auto at = svg.find("stroke-dasharray"); at != svg.npos; at = svg.find("stroke-dasharray", at + 1)) ++dashed;
+    CHECK(dashed == 3);
+  }
+
   TEST_CASE("a figure that gnuplot refuses is an error in its words") {
     if (gnuplot_is_there()) CHECK_THROWS_WITH_AS(draw_plots({plot("plot nonsense(\n")}), doctest::Contains("gnuplot: "), Error);
   }

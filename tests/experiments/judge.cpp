@@ -122,7 +122,7 @@ TEST_SUITE("judge") {
     test::refuses({"judge", base, "model.width=8", "--metric", "validation.los"}, 2, {"did you mean 'validation.loss'"});
     test::refuses({"judge", base, "model.width=8", "--lower", "--higher"}, 2, {"does not go with"});
     test::refuses({"judge", base, "model.width=8", "--fixed"}, 2, {"--fixed: has no meaning for runs"});
-    test::refuses({"judge", "--ledger", base}, 2, {"has no meaning for --ledger"});
+    test::refuses({"judge", "--ledger", base}, 2, {"--ledger: goes with neither WHAT nor --json"});
     test::put(bench.folder / "one.csv", "arm,seed,loss\na,1,1\na,2,1\n");
     test::refuses({"judge", (bench.folder / "one.csv").string(), "--lower", "--pairs", "9"}, 2, {"--pairs: has no meaning for a table"});
     test::refuses({"judge", (bench.folder / "one.csv").string(), "--lower"}, 3, {"has one arm alone, 'a'"});

@@ -17,23 +17,24 @@ TEST_SUITE("runs_table") {
   using Seeds = std::vector<Index>;
   using Curve = std::vector<std::pair<Index, double>>;
   using Files = std::vector<std::pair<std::string, std::string>>;  // names and contents
-  using Asked = std::function<void(RunsTableOptions&)>;
+  using Asked = std::function<void(JudgeOptions&)>;
   Asked const nothing = [](auto&) {};
 
   double const worst = std::numeric_limits<double>::infinity();
 
   /// A folder with tables, read from there.
   struct TableBench {
-    RunsTable read(Files const& files, Asked const& ask = nothing) const {
-      RunsTableOptions options;
+    Material read(Files const& files, Asked const& ask = nothing) const {
+      JudgeOptions options;
       for (auto const& [name, content] : files) {
         test::put(folder / name, content);
-        options.files.push_back(folder / name);
+        options.what.push_back(folder / name);
       }
+      options.lower = true;
       ask(options);
       return read_runs_table(options);
     }
-    RunsTable read(std::string const& name, std::string const& content, Asked const& ask = nothing) const {
+    Material read(std::string const& name, std::string const& content, Asked const& ask = nothing) const {
       return read(Files{{name, content}}, ask);
     }
     /// What is said of tables, without the folder's name.
@@ -46,20 +47,20 @@ TEST_SUITE("runs_table") {
     test::Folder folder;
   };
 
-  std::vector<std::string> arm_names(RunsTable const& table) {
+  std::vector<std::string> arm_names(Material const& table) {
     std::vector<std::string> names;
     for (auto const& arm : table.arms) names.push_back(arm.name);
     return names;
   }
 
-  std::string remarks_on(RunsTable const& table) { return fmt::format("{}", fmt::join(table.remarks, "\n")); }
+  std::string remarks_on(Material const& table) { return fmt::format("{}", fmt::join(table.sentences, "\n")); }
 
   void says(std::string const& text, std::string const& part) { CHECK_MESSAGE(text.find(part) != text.npos, text, " should say: ", part); }
 
   using ArmNames = std::vector<std::string>;
 
   /// Two arms with two seeds each, by the values 1, 2, 3, 4.
-  void check_four_runs(RunsTable const& table, std::string const& metric) {
+  void check_four_runs(Material const& table, std::string const& metric) {
     CHECK(arm_names(table) == ArmNames{"gpt", "rwkv"});
     CHECK(table.metric == metric);
     REQUIRE(table.arms.size() == 2);
@@ -74,7 +75,7 @@ TEST_SUITE("runs_table") {
     std::string const csv = "arm,seed,note,loss\ngpt,1,a,1\nrwkv,1,\"b, \"\"c\"\"\",3\ngpt,2,c,2\nrwkv,2,d,4\n";
     auto const table = read("a.csv", csv);
     check_four_runs(table, "loss");
-    CHECK(table.task == "");
+    CHECK(table.name == "a");
     CHECK(table.arms[0].histories.at(1).at("loss") == Curve{{0, 1}});
     REQUIRE(table.read.size() == 1);
     CHECK(table.read[0].file == (folder / "a.csv").string());
@@ -101,7 +102,7 @@ TEST_SUITE("runs_table") {
     std::string const csv = "arm,seed,loss\na,1,inf\na,2,-inf\na,3,NaN\na,4,nan\na,5,1e3\n";
     auto const lower = read("a.csv", csv);
     CHECK(lower.arms.at(0).values == BySeed{{1, worst}, {2, worst}, {3, worst}, {4, worst}, {5, 1000}});
-    auto const higher = read("a.csv", csv, [](auto& all) { all.better = Better::higher; });
+    auto const higher = read("a.csv", csv, [](auto& all) { all.lower = false, all.higher = true; });
     CHECK(higher.arms.at(0).values == BySeed{{1, -worst}, {2, -worst}, {3, -worst}, {4, -worst}, {5, 1000}});
     auto const json = read("a.jsonl",
                            "{\"arm\": \"say \\\"NaN\", \"seed\": 1, \"loss\": NaN}\n{\"arm\": \"say \\\"NaN\", \"seed\": 2, "
@@ -114,12 +115,12 @@ TEST_SUITE("runs_table") {
     std::string const csv = "task,arm,seed,loss\nsum,gpt,1,1\nsum,gpt,2,2\ncopy,gpt,1,8\nsum,rwkv,1,3\nsum,rwkv,2,4\n";
     auto const table = read("a.csv", csv, [](auto& all) { all.task = "sum"; });
     check_four_runs(table, "loss");
-    CHECK(table.task == "sum");
+    CHECK(table.name == "a sum");
     CHECK(refused("a.csv", csv) == "--task: say which task: copy, sum");
     CHECK(refused("a.csv", csv, [](auto& all) { all.task = "coyp"; }) ==
           "--task: there is no task 'coyp'; did you mean 'copy'? (there are copy, sum)");
     auto const one = read("a.csv", "task,arm,seed,loss\nsum,gpt,1,1\n");
-    CHECK(one.task == "sum");
+    CHECK(one.name == "a sum");
     auto const sum = [](auto& all) { all.task = "sum"; };
     says(refused("a.csv", "arm,seed,loss\na,1,1\n", sum), "--task: there is no column 'task'");
     says(refused("a.csv", "Step,a-1 - loss\n0,1\n", sum), "--task: there is no column 'task'");
@@ -128,8 +129,8 @@ TEST_SUITE("runs_table") {
 
   TEST_CASE_FIXTURE(TableBench, "steps: the last value, the best, or that of a step; the rows are the run's curve") {
     std::string const csv = "arm,seed,epoch,loss\na,1,0,3\nb,1,0,4\na,1,10,1\na,1,20,2\nb,1,10,nan\nb,1,20,5\n";
-    auto const at = [](std::string const& which, Better better = Better::lower) -> Asked {
-      return [=](auto& all) { all.step = "epoch", all.metric = "loss", all.at = which, all.better = better; };
+    auto const at = [](std::string const& which, bool higher = false) -> Asked {
+      return [=](auto& all) { all.step = "epoch", all.metric = "loss", all.at = which, all.higher = higher, all.lower = !higher; };
     };
     auto const last = read("a.csv", csv, at("last"));
     CHECK(last.arms.at(0).values == BySeed{{1, 2}});
@@ -139,7 +140,7 @@ TEST_SUITE("runs_table") {
     auto const best = read("a.csv", csv, at("best"));
     CHECK(best.arms.at(0).values == BySeed{{1, 1}});
     CHECK(best.arms.at(1).values == BySeed{{1, 4}});
-    CHECK(read("a.csv", csv, at("best", Better::higher)).arms.at(1).values == BySeed{{1, 5}});
+    CHECK(read("a.csv", csv, at("best", true)).arms.at(1).values == BySeed{{1, 5}});
     auto const tenth = read("a.csv", csv, at("10"));
     CHECK(tenth.arms.at(0).values == BySeed{{1, 1}});
     CHECK(tenth.arms.at(1).values == BySeed{{1, worst}});
