@@ -167,7 +167,7 @@ Json judgement_of(AblationResult const& result, ArmResult const& arm) {
           {"interval", {number(c.interval ? c.interval->low : NAN), number(c.interval ? c.interval->high : NAN)}},
           {"e", number(c.e)},
           {"p", c.p},
-          {"verdict", name(c.verdict)},
+          {"verdict", name(c.verdict == Verdict::identical ? Verdict::equivalent : c.verdict)},
           {"pairs", c.seeds},
           {"pairs_that_tell", pairs(open ? pairs_that_tell(result.differences(arm), bound) : std::nullopt)},
           {"noise_floor",

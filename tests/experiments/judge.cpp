@@ -92,6 +92,7 @@ TEST_SUITE("judge") {
     auto const outcome = bench.judge({"train.checkpoint.every=20"});
     check_ends(outcome, 12);
     check_holds(outcome.output, {"are identical on all 6 seeds"});
+    CHECK(bench.answer({"train.checkpoint.every=20"}, 12)["verdict"] == "equivalent");
     auto const stopped = bench.judge({"train.steps=2000000", "--within", "1s"});
     check_ends(stopped, 13);
     check_holds(stopped.errors, {"no pair has finished in"});
