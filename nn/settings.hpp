@@ -101,6 +101,7 @@ struct Field {
   double max = std::numeric_limits<double>::infinity();
   bool open = false;                 ///< excludes the ends of the range
   bool whole = false;                ///< of a list of numbers: integers alone
+  bool wants_some = false;           ///< of a list: it is not empty
   std::vector<std::string> words{};  ///< if not empty: the strings that are allowed
   bool required = false;
   std::map<std::string, std::string> others{};  ///< suggestions for words that are not allowed
@@ -111,6 +112,7 @@ struct Field {
   Field&& above(double low) && { return min = low, open = true, std::move(*this); }                    ///< without the end
   Field&& between(double low, double high) && { return open = true, std::move(*this).in(low, high); }  ///< without the ends
   Field&& integers() && { return whole = true, std::move(*this); }
+  Field&& filled() && { return wants_some = true, std::move(*this); }
   Field&& one_of(std::vector<std::string> allowed) && { return words = std::move(allowed), std::move(*this); }
   Field&& mandatory() && { return required = true, std::move(*this); }
   Field&& suggesting(std::map<std::string, std::string> instead) && { return others = std::move(instead), std::move(*this); }

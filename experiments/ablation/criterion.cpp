@@ -153,8 +153,8 @@ CriterionFinding share_of(Criterion const& criterion, std::vector<double> const&
   return finding;
 }
 
-std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> const& lines) {
-  std::vector<CsvLine> rows;
+CsvLines selected(Criterion const& criterion, CsvLines const& lines) {
+  CsvLines rows;
   std::ranges::copy_if(lines, std::back_inserter(rows), [&](CsvLine const& line) {
     return meets(criterion.where, [&](std::string const& column) { return &line[column]; });
   });
@@ -164,25 +164,13 @@ std::vector<CsvLine> selected(Criterion const& criterion, std::vector<CsvLine> c
 }
 
 /// The largest |mean − theory| in standard errors; infinite where a mean without error differs.
-double furthest_from_theory(std::vector<CsvLine> const& rows) {
+double furthest_from_theory(CsvLines const& rows) {
   double furthest = 0;
   for (auto const& row : rows) {
     double const distance = std::abs(row.number("mean") - row.number("theory"));
     if (distance > 0) furthest = std::max(furthest, distance / row.number("standard_error"));
   }
   return furthest;
-}
-
-/// Slope or exponent of a study's means, and its standard error from theirs.
-std::pair<double, double> trend_with_error(Criterion const& criterion, std::vector<CsvLine> const& rows) {
-  std::vector<double> x, y, errors;
-  for (auto const& row : rows) {
-    double const key = row.number(criterion.key), mean = row.number("mean"), error = row.number("standard_error");
-    bool const powers = criterion.kind == "exponent";
-    x.push_back(powers ? std::log(key) : key), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
-  }
-  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
-  return slope_with_error(x, y, errors);
 }
 
 template <class Result>
@@ -225,8 +213,8 @@ CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results) 
     finding.verdict = finding.value <= *criterion.within ? ClaimVerdict::holds : ClaimVerdict::fails;
     return finding;
   }
-  auto const [value, error] =
-      criterion.kind == "value" ? std::pair(rows[0].number("mean"), rows[0].number("standard_error")) : trend_with_error(criterion, rows);
+  auto const [value, error] = criterion.kind == "value" ? std::pair(rows[0].number("mean"), rows[0].number("standard_error"))
+                                                        : trend_over(rows, criterion.key, criterion.kind == "exponent");
   finding.value = value;
   if (!std::isfinite(value) || !std::isfinite(error)) return finding;
   finding.interval = Interval{value - normal_quantile * error, value + normal_quantile * error};

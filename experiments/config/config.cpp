@@ -85,6 +85,8 @@ class Reader {
     }
     for (auto const& field : fields) {
       auto* const* const list = std::get_if<std::vector<double>*>(&field.target);
+      auto* const* const words = std::get_if<std::vector<std::string>*>(&field.target);
+      if (field.wants_some && (list ? (*list)->empty() : words && (*words)->empty())) contradict(field.name + ": is empty", node, path);
       if (!list || !field.whole) continue;
       for (double const value : **list)
         if (value != std::trunc(value)) contradict(fmt::format("{}: {} is not an integer", field.name, value), node, path);

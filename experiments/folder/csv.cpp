@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "experiments/data/examples/files.hpp"
+#include "experiments/metric/statistics.hpp"
 
 namespace heed {
 
@@ -56,10 +57,47 @@ std::string const& CsvLine::operator[](std::string_view column) const {
   return fields_[found];
 }
 
-std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path) {
-  std::vector<CsvLine> lines;
+CsvLines csv_lines(CsvRows const& csv, std::filesystem::path const& path) {
+  CsvLines lines;
   for (std::size_t i = 1; i < csv.size(); ++i) lines.emplace_back(csv, i, path);
   return lines;
+}
+
+CsvLines lines_with(CsvLines const& lines, std::vector<std::pair<std::string, std::string>> const& values) {
+  CsvLines found;
+  for (auto const& line : lines)
+    if (std::ranges::all_of(values, [&](auto const& each) { return line[each.first] == each.second; })) found.push_back(line);
+  return found;
+}
+
+std::vector<double> numbers_of(CsvLines const& lines, std::string_view column) {
+  return mapped(lines, [&](CsvLine const& line) { return line.number(column); });
+}
+
+std::pair<double, double> trend_over(CsvLines const& lines, std::string_view column, bool powers) {
+  std::vector<double> x, y, errors;
+  for (auto const& line : lines) {
+    double const at = line.number(column), mean = line.number("mean"), error = line.number("standard_error");
+    x.push_back(powers ? std::log(at) : at), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
+  }
+  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
+  return slope_with_error(x, y, errors);
+}
+
+NameOf by(std::string column, std::string text) {
+  return [=](CsvLine const& line) { return fmt::format(fmt::runtime(text), line[column]); };
+}
+
+std::vector<LineGroup> grouped(CsvLines const& lines, NameOf const& name_of) {
+  std::vector<LineGroup> groups;
+  for (auto const& line : lines) {
+    auto const name = name_of(line);
+    if (name.empty()) continue;
+    auto group = std::ranges::find(groups, name, &LineGroup::name);
+    if (group == groups.end()) group = groups.insert(group, {name, {}});
+    group->lines.push_back(line);
+  }
+  return groups;
 }
 
 }  // namespace heed

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -44,8 +46,28 @@ class CsvLine {
   std::string location_;
 };
 /// The lines after the header.
-std::vector<CsvLine> csv_lines(CsvRows const& csv, std::filesystem::path const& path);
-std::vector<CsvLine> csv_lines(CsvRows&& csv, std::filesystem::path const& path) = delete;  // lines refer to their table
+using CsvLines = std::vector<CsvLine>;
+CsvLines csv_lines(CsvRows const& csv, std::filesystem::path const& path);
+CsvLines csv_lines(CsvRows&& csv, std::filesystem::path const& path) = delete;  // lines refer to their table
+
+/// Those with these values in these columns.
+CsvLines lines_with(CsvLines const& lines, std::vector<std::pair<std::string, std::string>> const& values);
+/// A column.
+std::vector<double> numbers_of(CsvLines const& lines, std::string_view column);
+/// The slope of means over a column or (`powers`) their exponent, and its standard error from theirs. NaN where one is not finite.
+/// Throws Error for fewer than two different values.
+std::pair<double, double> trend_over(CsvLines const& lines, std::string_view column, bool powers);
+
+/// Lines that belong together: a curve, or a row of a table.
+struct LineGroup {
+  std::string name;
+  CsvLines lines;
+};
+/// What groups lines: the value of a column, in a text such as "step {}".
+using NameOf = std::function<std::string(CsvLine const&)>;
+NameOf by(std::string column, std::string text = "{}");
+/// Groups in the order in which their names appear. Lines without a name are left out.
+std::vector<LineGroup> grouped(CsvLines const& lines, NameOf const& name_of);
 
 /// A number in the spelling of pandas and R, which reads back exactly: NaN, inf and -inf too; nothing is "".
 std::string csv_number(std::optional<double> value);

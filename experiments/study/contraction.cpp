@@ -15,10 +15,6 @@
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/folder/csv.hpp"
-#include "experiments/metric/statistics.hpp"
-#include "experiments/report/figure.hpp"
-#include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 
 namespace heed {
@@ -30,14 +26,13 @@ struct ContractionSettings : Settings {
   Index queries = 256, draws = 16;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536).integers(),
+    return {field(&keys, "keys", "numbers of tokens n, integers").in(4, 65536).integers().filled(),
             field(&width, "width", "widths of tokens, integers").in(2, 4096).integers(),
             field(&correlation, "correlation", "ρ: tokens are √ρ z₀ + √(1 − ρ) z, normalised").in(0, 0.99),
             field(&sharpness, "sharpness", "γ/γ_c: scores are γ log n ⟨x, y⟩, γ_c = 1/(1 − ρ)").in(0.01, 100),
             field(&queries, "queries", "tokens that are queries, too; at most n").in(4, 65536),
             field(&draws, "draws", "draws of tokens").in(2, 10'000)};
   }
-  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 /// A point of the grid; width 0: independent normal scores instead of products of tokens.
@@ -80,19 +75,20 @@ double critical_factor(Tensor const& products) {
 CsvRows contraction_cell(ContractionSettings const& settings, ContractionCell const& cell, Stream const& stream) {
   NoGrad const plain;
   auto const n = static_cast<double>(cell.keys);
-  std::map<double, std::vector<double>> after, expected;
+  Index const queries = std::min(settings.queries, cell.keys);
+  std::map<double, std::vector<double>> after, expected;  // by sharpness
   std::vector<double> critical;
   for (Index draw = 0; draw < settings.draws; ++draw) {
     stop_if_interrupted();
-    Stream const own = stream.child(static_cast<std::uint64_t>(draw));
-    Index const queries = std::min(settings.queries, cell.keys);
+    auto const normal = [&, own = stream.child(static_cast<std::uint64_t>(draw))](char const* name, Shape const& shape) {
+      return Tensor::normal(shape, own.child(name), DType::float32);
+    };
     if (cell.width == 0) {
-      critical.push_back(critical_factor(Tensor::normal({queries, cell.keys}, own.child("scores"), DType::float32)));
+      critical.push_back(critical_factor(normal("scores", {queries, cell.keys})));
       continue;
     }
-    Tensor const own_part = Tensor::normal({cell.keys, cell.width}, own.child("own"), DType::float32);
-    Tensor const shared = Tensor::normal({1, cell.width}, own.child("shared"), DType::float32);
-    Tensor const x = normalised(std::sqrt(cell.correlation) * shared + std::sqrt(1 - cell.correlation) * own_part);
+    Tensor const x = normalised(std::sqrt(cell.correlation) * normal("shared", {1, cell.width}) +
+                                std::sqrt(1 - cell.correlation) * normal("own", {cell.keys, cell.width}));
     Tensor const products = matmul(slice(x, 0, 0, queries), x, false, true);
     double const rho = mean_product(x);
     for (double const sharpness : settings.sharpness) {
@@ -105,9 +101,8 @@ CsvRows contraction_cell(ContractionSettings const& settings, ContractionCell co
   CsvRows rows;
   auto const add = [&](double sharpness, char const* quantity, std::vector<double> const& values, std::optional<double> theory) {
     auto const found = measured_mean(values);
-    rows.push_back({cell.width == 0 ? "normal" : "tokens", fmt::format("{}", cell.keys), csv_number(std::log(n)),
-                    csv_number(cell.correlation), fmt::format("{}", cell.width), csv_number(sharpness), quantity, csv_number(found.mean),
-                    csv_number(found.standard_error), csv_number(theory)});
+    rows.push_back(line_of(cell.width == 0 ? "normal" : "tokens", cell.keys, std::log(n), cell.correlation, cell.width, sharpness, quantity,
+                           csv_number(found.mean), csv_number(found.standard_error), csv_number(theory)));
   };
   for (auto const& [sharpness, values] : after) add(sharpness, "inner_product", values, measured_mean(expected[sharpness]).mean);
   add(0, "critical_factor", critical, std::nullopt);
@@ -117,29 +112,27 @@ CsvRows contraction_cell(ContractionSettings const& settings, ContractionCell co
 StudyResult contraction_report(CsvRows const& rows) {
   auto result =
       result_of({"scores", "keys", "log_keys", "correlation", "width", "sharpness", "quantity", "mean", "standard_error", "theory"}, rows);
-  result.tables = {{"Mean inner product after the layer",
-                    {{"keys", "ρ", "width", "γ/γ_c", "measured", "± standard error", "equal products", "n, d → ∞"}}}};
-  std::map<std::string, std::array<std::vector<double>, 3>> critical;  // by kind: log log n, log β, its error
-  for (auto const& line : csv_lines(result.csv, "results.csv")) {
-    double const mean = line.number("mean"), error = line.number("standard_error"), rho = line.number("correlation");
-    if (line["quantity"] == "critical_factor") {
-      auto& [x, y, errors] =
-          critical[line["scores"] == "normal" ? "independent normal scores"
-                                              : fmt::format("tokens of width {}, ρ = {}", line["width"], line["correlation"])];
-      x.push_back(std::log(line.number("log_keys"))), y.push_back(std::log(mean)), errors.push_back(error / mean);
-      continue;
+  auto const lines = csv_lines(result.csv, "results.csv");
+  StudyTable table{"Mean inner product after the layer",
+                   {{"keys", "ρ", "width", "γ/γ_c", "measured", "± standard error", "equal products", "n, d → ∞"}}};
+  for (auto const& line : lines_with(lines, {{"quantity", "inner_product"}})) {
+    double const sharpness = line.number("sharpness"), rho = line.number("correlation");
+    double const limit = sharpness < 1 ? 1 : sharpness > 1 ? rho : 4 * rho / (1 + 3 * rho);
+    auto& row = table.rows.emplace_back(CsvRows::value_type{line["keys"], line["correlation"], line["width"], line["sharpness"]});
+    for (double const value : {line.number("mean"), line.number("standard_error"), line.number("theory"), limit})
+      row.push_back(fmt::format("{:.4f}", value));
+  }
+  auto const kind = [](CsvLine const& line) {
+    return line["scores"] == "normal" ? "independent normal scores"
+                                      : fmt::format("tokens of width {}, ρ = {}", line["width"], line["correlation"]);
+  };
+  for (auto const& group : grouped(lines_with(lines, {{"quantity", "critical_factor"}}), kind))
+    if (group.lines.size() > 1) {
+      auto const [slope, error] = trend_over(group.lines, "log_keys", true);
+      result.sentences.push_back(fmt::format(
+          "{}: the scale at which softmax selects (mean largest weight ½) goes as (log n)^{:.3f} ± {:.3f}", group.name, slope, error));
     }
-    double const sharpness = line.number("sharpness"), limit = sharpness < 1 ? 1 : sharpness > 1 ? rho : 4 * rho / (1 + 3 * rho);
-    result.tables[0].rows.push_back({line["keys"], line["correlation"], line["width"], line["sharpness"], fmt::format("{:.4f}", mean),
-                                     fmt::format("{:.4f}", error), fmt::format("{:.4f}", line.number("theory")),
-                                     fmt::format("{:.4f}", limit)});
-  }
-  for (auto const& [kind, points] : critical) {
-    if (points[0].size() < 2) continue;
-    auto const [slope, error] = slope_with_error(points[0], points[1], points[2]);
-    result.sentences.push_back(
-        fmt::format("{}: the scale at which softmax selects (mean largest weight ½) goes as (log n)^{:.3f} ± {:.3f}", kind, slope, error));
-  }
+  result.tables = {table};
   return result;
 }
 
@@ -162,31 +155,13 @@ Study contraction(ContractionSettings const& settings, StudyContext const& conte
 /// A panel per ρ, a line per width: the mean inner product after the layer of the most tokens, by γ/γ_c, beside equal products.
 std::vector<StudyPart> contraction_page(StudyRecord const& record) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  double most = 0;
-  for (auto const& line : lines) most = std::max(most, line.number("keys"));
-  std::map<double, std::map<double, std::pair<Curve, Curve>>> curves;  // by ρ and width: measured, equal products
-  for (auto const& line : lines) {
-    if (line["quantity"] != "inner_product" || line.number("keys") != most) continue;
-    auto& [measured, equal] = curves[line.number("correlation")][line.number("width")];
-    double const x = line.number("sharpness");
-    measured.push_back(point_at(line, x));
-    equal.push_back(CurvePoint::bare(x, line.number("theory")));
-  }
-  Figure figure{
-      .name = "contraction",
-      .title = "Mean inner product of tokens after one layer",
-      .caption = fmt::format("{:.0f} tokens; dots: measured, ± 2 standard errors; lines: all products equal to their mean.", most),
-      .across = 3};
-  for (auto const& [rho, by_width] : curves) {
-    Panel panel{.title = fmt::format("ρ = {:g}", rho)};
-    std::size_t number = 0;
-    for (auto const& [width, pair] : by_width) {
-      panel.layers.push_back({As::line, pair.second, solid_look(number), fmt::format("width {:.0f}", width)});
-      panel.layers.push_back({As::intervals, pair.first, solid_look(number++)});
-    }
-    panel.y = axis_over(panel.layers);
-    figure.panels.push_back(std::move(panel));
-  }
+  auto const most = fmt::format("{}", std::ranges::max(numbers_of(lines, "keys")));
+  Figure figure{.name = "contraction",
+                .title = "Mean inner product of tokens after one layer",
+                .caption = fmt::format("{} tokens; dots: measured, ± 2 standard errors; lines: all products equal to their mean.", most),
+                .across = 3};
+  for (auto const& [rho, some] : grouped(lines_with(lines, {{"quantity", "inner_product"}, {"keys", most}}), by("correlation", "ρ = {}")))
+    figure.panels.push_back(panel_of(rho, curves_beside_theory(grouped(some, by("width", "width {}")), over("sharpness"))));
   if (figure.panels.empty()) return {};
   share_x(figure, "γ/γ_c", Ticks::twos);
   return {{.title = "By the sharpness of the scores", .html = "", .figures = {figure}}};

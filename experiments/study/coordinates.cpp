@@ -10,9 +10,6 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
-#include "experiments/folder/csv.hpp"
-#include "experiments/metric/statistics.hpp"
-#include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/models/blocks.hpp"
@@ -30,8 +27,8 @@ struct CoordinatesSettings : Settings {
 
   std::vector<Field> fields() override {
     return {field(&parametrization, "parametrization", "standard, mup").one_of({"standard", "mup"}),
-            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192).integers(),
-            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000).integers(),
+            field(&width, "width", "widths of the residual stream, integers that `heads` divides").in(1, 8192).integers().filled(),
+            field(&steps, "steps", "numbers of updates after which activations are measured, integers").in(0, 10'000).integers().filled(),
             field(&base, "base", "mup: the width at which it equals standard").in(1, 8192),
             field(&layers, "layers", "blocks").in(1, 100),
             field(&heads, "heads", "attention heads").in(1, 100),
@@ -39,8 +36,6 @@ struct CoordinatesSettings : Settings {
             field(&lr, "lr", "learning rate of AdamW, at width base").above(0)};
   }
   std::optional<std::string> contradiction() override {
-    for (auto const& [name, values] : {std::pair("width", &width), std::pair("steps", &steps)})
-      if (values->empty()) return fmt::format("{}: the list is empty", name);
     for (double const value : width)
       if (std::fmod(value, to_double(heads)) != 0) return fmt::format("width: {} heads do not divide {}", heads, value);
     if (base % heads != 0) return fmt::format("base: {} heads do not divide {}", heads, base);
@@ -48,13 +43,11 @@ struct CoordinatesSettings : Settings {
   }
 };
 
-/// By name of an activation and number of updates: the mean of |x| over its entries.
-using ActivationSizes = std::map<std::pair<std::string, Index>, double>;
+/// By activation and number of updates, the mean of |x| over its entries in each draw.
+using ActivationSizes = std::map<std::pair<std::string, Index>, std::vector<double>>;
 
-double mean_size(Tensor const& x) { return mean(abs(x.detach())).item(); }
-
-/// Of one draw: random tokens and targets, the same in all steps.
-ActivationSizes sizes_of(CoordinatesSettings const& settings, std::string const& kind, Index width, Stream const& stream) {
+/// Adds one draw: random tokens and targets, the same in all steps.
+void add_sizes(CoordinatesSettings const& settings, std::string const& kind, Index width, Stream const& stream, ActivationSizes& sizes) {
   WithGrad const recorded;
   constexpr Index vocabulary = 64, context = 16, rows = 4;
   StackSettings model;
@@ -64,61 +57,49 @@ ActivationSizes sizes_of(CoordinatesSettings const& settings, std::string const&
   Parameters parameters(stream.child("weights").bits(0) >> 1, DType::float32);
   Gpt const gpt(parameters, model, vocabulary);
   auto const optimizer = make_optimizer(optimizer_choice(), parameters);
-  auto const tokens = [&](std::string const& name) {
-    std::vector<Index> drawn(rows * context);
-    for (std::size_t i = 0; i < drawn.size(); ++i) drawn[i] = static_cast<Index>(stream.child(name).below(i, vocabulary));
-    return Tensor::of(drawn, {rows, context});
-  };
-  Batch const batch{{"inputs", tokens("inputs")}, {"targets", tokens("targets")}};
-  ActivationSizes sizes;
-  for (Index step = 0, last = static_cast<Index>(std::ranges::max(settings.steps)); step <= last; ++step) {
-    Observer observer;
-    observer.stream = [&](std::string const& layer, Tensor const& x) { sizes[{layer, step}] = mean_size(x); };
-    Pass pass;
-    pass.watching.observer = &observer;
-    sizes[{"logits", step}] = mean_size(gpt.logits(batch, pass));
-    if (step == last) break;
+  Batch const batch = random_batch(stream, rows, context, vocabulary);
+  for (Index step = 0;; ++step) {
+    if (std::ranges::find(settings.steps, to_double(step)) != settings.steps.end()) {
+      auto const add = [&](std::string const& name, Tensor const& x) { sizes[{name, step}].push_back(mean(abs(x.detach())).item()); };
+      Observer observer;
+      observer.stream = add;
+      Pass pass;
+      pass.watching.observer = &observer;
+      add("logits", gpt.logits(batch, pass));
+    }
+    if (to_double(step) == std::ranges::max(settings.steps)) return;
     parameters.clear_gradients();
     gpt.loss(batch, {}).backward();
     optimizer->step(settings.lr);
   }
-  return sizes;
 }
 
 CsvRows coordinates_cell(CoordinatesSettings const& settings, std::string const& kind, Index width, Stream const& stream) {
-  std::map<std::pair<std::string, Index>, std::vector<double>> all;
+  ActivationSizes sizes;
   for (Index draw = 0; draw < settings.draws; ++draw) {
     stop_if_interrupted();
-    for (auto const& [key, size] : sizes_of(settings, kind, width, stream.child(static_cast<std::uint64_t>(draw))))
-      all[key].push_back(size);
+    add_sizes(settings, kind, width, stream.child(static_cast<std::uint64_t>(draw)), sizes);
   }
-  CsvRows rows;
-  for (auto const& [key, values] : all) {
-    if (std::ranges::find(settings.steps, to_double(key.second)) == settings.steps.end()) continue;
-    auto const found = measured_mean(values);
-    rows.push_back({kind, fmt::format("{}", width), key.first, fmt::format("{}", key.second), csv_number(found.mean),
-                    csv_number(found.standard_error)});
-  }
-  return rows;
+  return mapped(sizes, [&](auto const& each) {
+    auto const [mean, error, theory] = measured_mean(each.second);
+    return line_of(kind, width, each.first.first, each.first.second, csv_number(mean), csv_number(error));
+  });
 }
 
 StudyResult coordinates_report(CsvRows const& rows) {
   auto result = result_of({"parametrization", "width", "activation", "step", "mean", "standard_error"}, rows);
-  std::map<std::tuple<std::string, std::string, Index>, std::pair<std::vector<double>, std::vector<double>>> logs;
-  Index last = 0;
-  for (auto const& line : csv_lines(result.csv, "results.csv")) {
-    auto& of = logs[{line["parametrization"], line["activation"], line.number<Index>("step")}];
-    of.first.push_back(std::log(line.number("width"))), of.second.push_back(std::log(line.number("mean")));
-    last = std::max(last, line.number<Index>("step"));
-  }
+  auto const lines = csv_lines(result.csv, "results.csv");
+  auto const last = std::ranges::max(numbers_of(lines, "step"));
   StudyTable table{"Exponents of the mean of |x| over the width", {{"parametrization", "activation", "steps", "exponent"}}};
-  for (auto const& [key, of] : logs) {
-    auto const& [kind, activation, step] = key;
-    if (of.first.size() < 2) continue;
-    double const slope = fit_line(of.first, of.second).slope;
-    table.rows.push_back({kind, activation, fmt::format("{}", step), fmt::format("{:.2f}", slope)});
-    if (step == last)
-      result.sentences.push_back(fmt::format("{}: after {} steps {} go as the width to the power {:.2f}", kind, step, activation, slope));
+  auto const what = [](CsvLine const& line) { return line["parametrization"] + " " + line["activation"] + " " + line["step"]; };
+  for (auto const& group : grouped(lines, what)) {
+    auto const& first = group.lines.front();
+    if (group.lines.size() < 2) continue;
+    auto const exponent = fmt::format("{:.2f}", trend_over(group.lines, "width", true).first);
+    table.rows.push_back({first["parametrization"], first["activation"], first["step"], exponent});
+    if (first.number("step") == last)
+      result.sentences.push_back(fmt::format("{}: after {} steps {} go as the width to the power {}", first["parametrization"],
+                                             first["step"], first["activation"], exponent));
   }
   result.tables = {table};
   return result;
@@ -145,22 +126,13 @@ std::vector<StudyPart> coordinates_page(StudyRecord const& record) {
           "Mean of |x| over entries, with two standard errors over draws, after so many steps of AdamW. With mup initial logits go "
           "as 1/√width, what is learned keeps its size.",
       .across = 2};
-  std::map<std::string, std::map<std::string, std::map<Index, Curve>>> all;
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    auto& points = all[line["activation"]][line["parametrization"]][line.number<Index>("step")];
-    points.push_back(point_at(line, line.number("width")));
-    points.back().low = std::max(points.back().low, points.back().y / 10);
-  }
-  for (auto const& [activation, kinds] : all) {
-    std::vector<FigureLayer> both;
-    for (auto const& [kind, steps] : kinds) {
-      Panel panel{.title = fmt::format("{}: {}", kind, activation)};
-      for (auto const& [step, points] : steps)
-        panel.layers.push_back({As::joined_intervals, points, look_of(panel.layers.size()), fmt::format("step {}", step)});
-      both.insert(both.end(), panel.layers.begin(), panel.layers.end());
-      figure.panels.push_back(std::move(panel));
+  auto const curves = [](CsvLines const& lines, NameOf const& name_of) { return curves_of(grouped(lines, name_of), over("width")); };
+  for (auto const& [activation, both] : grouped(csv_lines(record.csv, record.folder / "results.csv"), by("activation"))) {
+    auto const y = panel_of("", curves(both, [](CsvLine const& line) { return line["parametrization"] + line["step"]; }), true).y;
+    for (auto const& [kind, lines] : grouped(both, by("parametrization"))) {
+      figure.panels.push_back(panel_of(fmt::format("{}: {}", kind, activation), curves(lines, by("step", "step {}")), true));
+      figure.panels.back().y = y;
     }
-    for (auto panel = figure.panels.end() - std::ssize(kinds); panel != figure.panels.end(); ++panel) panel->y = axis_over(both, true);
   }
   share_x(figure, "width", Ticks::twos);
   return {{.title = "Size of activations", .html = "", .figures = {figure}}};

@@ -4,10 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
-#include <numeric>
-#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -20,10 +17,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
-#include "experiments/folder/csv.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/report/figure.hpp"
-#include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/parameters.hpp"
@@ -39,31 +33,21 @@ struct DepthSettings : Settings {
   double lr = 0.001;
 
   std::vector<Field> fields() override {
-    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256).integers(),
-            field(&skips, "skips", "x + f(x); f(x) alone; or x + f(x)/√L").one_of({"none", "one", "rsqrt_depth"}),
-            field(&norm, "norm", "layer norm: none, before each layer, after each layer").one_of({"none", "pre", "post"}),
+    return {field(&depth, "depth", "numbers of layers, integers").in(1, 256).integers().filled(),
+            field(&skips, "skips", "x + f(x); f(x) alone; or x + f(x)/√L").one_of({"none", "one", "rsqrt_depth"}).filled(),
+            field(&norm, "norm", "layer norm: none, before each layer, after each layer").one_of({"none", "pre", "post"}).filled(),
             field(&width, "width", "width of tokens and of the only head").in(2, 1024),
             field(&tokens, "tokens", "tokens of a sequence").in(2, 1024),
             field(&draws, "draws", "draws of weights and tokens").in(2, 10'000),
-            field(&steps, "steps", "numbers of updates after which it is measured, integers").in(0, 10'000).integers(),
+            field(&steps, "steps", "numbers of updates after which it is measured, integers").in(0, 10'000).integers().filled(),
             field(&lr, "lr", "learning rate of AdamW").above(0)};
-  }
-  std::optional<std::string> contradiction() override {
-    for (auto const& [name, empty] : {std::pair("depth", depth.empty()), std::pair("steps", steps.empty()),
-                                      std::pair("skips", skips.empty()), std::pair("norm", norm.empty())})
-      if (empty) return fmt::format("{}: a list is empty", name);
-    return std::nullopt;
   }
 };
 
 std::vector<std::string> const depth_projections{"query", "key", "value"};
 
-/// One stack after some updates: the share of the tokens that is not their mean, after each layer; by layer, the norm of the gradients of
-/// each projection of L, a random linear function of the outputs, of variance 1 for outputs of variance 1.
-struct DepthDraw {
-  std::vector<double> residuals;
-  std::map<std::string, std::vector<double>> gradients;
-};
+/// By number of updates, layer and quantity: its values in each draw. Of layer 0 are those of all layers together.
+using DepthValues = std::map<std::tuple<Index, Index, std::string>, std::vector<double>>;
 
 /// ‖X − 1 x̄ᵀ‖/‖X‖.
 double rank_residual(Tensor const& x) {
@@ -90,23 +74,30 @@ class DepthStack {
       }
   }
 
-  /// Leaves the gradients of L in the parameters.
-  DepthDraw measured() {
+  /// Adds the share of the tokens that is not their mean, after each layer; where it is between 1e-12 and 0.5 log(−log share), which is
+  /// linear in the layer if the collapse is doubly exponential; and, left in the parameters, the gradients' norms of each projection for L,
+  /// a random linear function of the outputs, of variance 1 for outputs of variance 1.
+  void measure(Index step, DepthValues& values) {
     WithGrad const recorded;
-    DepthDraw result;
     Tensor x = tokens_;
     for (Index layer = 0; layer < depth_; ++layer) {
       x = through(x, layer);
-      result.residuals.push_back(rank_residual(x.detach()));
+      double const residual = rank_residual(x.detach());
+      values[{step, layer + 1, "residual"}].push_back(residual);
+      if (residual > 1e-12 && residual < 0.5) values[{step, layer + 1, "collapse"}].push_back(std::log(-std::log(residual)));
     }
     parameters.clear_gradients();
     sum(x * readout_).backward();
-    for (auto const& name : depth_projections)
+    for (auto const& name : depth_projections) {
+      double squares = 0;
       for (Index layer = 0; layer < depth_; ++layer) {
         Tensor const gradient = weight(name, layer).grad();
-        result.gradients[name].push_back(std::sqrt(sum(gradient * gradient).item()));
+        double const norm = std::sqrt(sum(gradient * gradient).item());
+        values[{step, layer + 1, "gradient_" + name}].push_back(norm);
+        squares += norm * norm;
       }
-    return result;
+      values[{step, 0, "gradient_" + name}].push_back(std::sqrt(squares));
+    }
   }
 
   Parameters parameters{0, DType::float64};
@@ -131,10 +122,9 @@ class DepthStack {
   Tensor tokens_, readout_;
 };
 
-/// By number of updates and layer: the residual; where it is between 1e-12 and 0.5 in all draws, log(−log residual), which is linear in the
-/// layer if the collapse is doubly exponential; the gradients' norms. As layer 0 these of all layers together.
+/// Of what was measured in all draws.
 CsvRows depth_cell(DepthSettings const& settings, std::string const& skip, std::string const& norm, Index depth, Stream const& stream) {
-  std::map<std::tuple<Index, Index, std::string>, std::vector<double>> values;
+  DepthValues values;
   auto const last = static_cast<Index>(std::ranges::max(settings.steps));
   for (Index draw = 0; draw < settings.draws; ++draw) {
     DepthStack stack(settings, skip, norm, depth, stream.child(static_cast<std::uint64_t>(draw)));
@@ -142,77 +132,63 @@ CsvRows depth_cell(DepthSettings const& settings, std::string const& skip, std::
     for (Index step = 0; step <= last; ++step) {
       stop_if_interrupted();
       if (step > 0) optimizer->step(settings.lr);
-      auto const found = stack.measured();
-      if (std::ranges::find(settings.steps, to_double(step)) == settings.steps.end()) continue;
-      for (Index layer = 1; layer <= depth; ++layer) {
-        double const residual = at(found.residuals, layer - 1);
-        values[{step, layer, "residual"}].push_back(residual);
-        if (residual > 1e-12 && residual < 0.5) values[{step, layer, "collapse"}].push_back(std::log(-std::log(residual)));
-      }
-      for (auto const& [name, norms] : found.gradients) {
-        for (Index layer = 1; layer <= depth; ++layer) values[{step, layer, "gradient_" + name}].push_back(at(norms, layer - 1));
-        values[{step, 0, "gradient_" + name}].push_back(std::sqrt(std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0)));
-      }
+      DepthValues others;
+      stack.measure(step, std::ranges::count(settings.steps, to_double(step)) > 0 ? values : others);
     }
   }
   CsvRows rows;
   for (auto const& [key, each] : values) {
-    if (std::ssize(each) < settings.draws) continue;
     auto const& [step, layer, quantity] = key;
+    if (std::ssize(each) < settings.draws) continue;
     auto const found = measured_mean(each);
-    rows.push_back({skip, norm, fmt::format("{}", depth), fmt::format("{}", step), fmt::format("{}", layer), quantity,
-                    csv_number(found.mean), csv_number(found.standard_error)});
+    rows.push_back(line_of(skip, norm, depth, step, layer, quantity, csv_number(found.mean), csv_number(found.standard_error)));
   }
   return rows;
 }
 
-std::string skips_in_words(std::string const& skips) {
-  return skips == "none" ? "no skips" : skips == "one" ? "skips" : "skips, branches /√L";
+std::string skips_of(CsvLine const& line) {
+  return line["skips"] == "none" ? "no skips" : line["skips"] == "one" ? "skips" : "skips, branches /√L";
 }
-std::string after(Index step) { return fmt::format("after {} updates", step); }
-std::string norm_in_words(std::string const& norm) { return norm == "none" ? "no norm" : norm + "-norm"; }
+std::string norm_of(CsvLine const& line) { return line["norm"] == "none" ? "no norm" : line["norm"] + "-norm"; }
+std::string stack_of(CsvLine const& line) {
+  return fmt::format("{}, {}{}", skips_of(line), norm_of(line), line["step"] == "0" ? "" : fmt::format(", after {} updates", line["step"]));
+}
 
 StudyResult depth_report(CsvRows const& rows) {
   auto result = result_of({"skips", "norm", "depth", "step", "layer", "quantity", "mean", "standard_error"}, rows);
-  std::map<std::tuple<std::string, std::string, Index>, std::map<std::tuple<std::string, Index, Index>, double>>
-      all;  // quantity, depth, layer
-  std::set<Index> depths;
-  for (auto const& line : csv_lines(result.csv, "results.csv")) {
-    auto const depth = line.number<Index>("depth"), layer = line.number<Index>("layer");
-    all[{line["skips"], line["norm"], line.number<Index>("step")}][{line["quantity"], depth, layer}] = line.number("mean");
-    depths.insert(depth);
-  }
-  Index const deepest = *depths.rbegin();
+  auto const lines = csv_lines(result.csv, "results.csv");
+  double const deepest = std::ranges::max(numbers_of(lines, "depth"));
+  std::string const all_layers = "0", first_layer = "1";
   StudyTable table{"By depth",
                    {{"skips", "norm", "updates", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last",
                      "of all", "‖∂L/∂W_k‖ of all", "‖∂L/∂W_v‖ of all"}}};
-  for (auto const& [key, means] : all) {
-    auto const& [skips, norm, step] = key;
-    std::vector<double> logs, totals, layers, collapse;
-    for (Index const depth : depths) {
-      std::vector<std::string> row{skips, norm, fmt::format("{}", step), fmt::format("{}", depth)};
+  for (auto const& [name, of_stack] : grouped(lines, stack_of)) {
+    CsvLines collapse;
+    double first = 0, last = 0;
+    for (auto const& [depth, of_depth] : grouped(of_stack, by("depth"))) {
+      auto const& line = of_depth.front();
+      auto& row = table.rows.emplace_back(CsvRows::value_type{line["skips"], line["norm"], line["step"], depth});
+      std::vector<double> shown;
       for (auto const& [quantity, layer] :
-           {std::pair("residual", depth), std::pair("gradient_query", Index(1)), std::pair("gradient_query", depth),
-            std::pair("gradient_query", Index(0)), std::pair("gradient_key", Index(0)), std::pair("gradient_value", Index(0))})
-        row.push_back(fmt::format("{:.3g}", means.at({quantity, depth, layer})));
-      table.rows.push_back(std::move(row));
-      logs.push_back(std::log(depth)), totals.push_back(std::log(means.at({"gradient_query", depth, 0})));
+           {std::pair("residual", depth), std::pair("gradient_query", first_layer), std::pair("gradient_query", depth),
+            std::pair("gradient_query", all_layers), std::pair("gradient_key", all_layers), std::pair("gradient_value", all_layers)})
+        shown.push_back(lines_with(of_depth, {{"quantity", quantity}, {"layer", layer}}).at(0).number("mean"));
+      for (double const value : shown) row.push_back(fmt::format("{:.3g}", value));
+      if (line.number("depth") != deepest) continue;
+      first = shown[1], last = shown[2];
+      collapse = lines_with(of_depth, {{"quantity", "collapse"}});
     }
-    for (Index layer = 1; layer <= deepest; ++layer)
-      if (auto const found = means.find({"collapse", deepest, layer}); found != means.end())
-        layers.push_back(to_double(layer)), collapse.push_back(found->second);
-    auto const name = skips_in_words(skips) + ", " + norm_in_words(norm) + (step > 0 ? ", " + after(step) : "");
     if (collapse.size() > 2) {
-      double const slope = fit_line(layers, collapse).slope;
+      double const slope = fit_line(numbers_of(collapse, "layer"), numbers_of(collapse, "mean")).slope;
       result.sentences.push_back(
           fmt::format("{}: log(−log residual) rises by {:.3f} a layer where the residual is between 1e-12 and 0.5 ({} layers): {}", name,
                       slope, collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
     }
+    auto const totals = lines_with(of_stack, {{"quantity", "gradient_query"}, {"layer", all_layers}});
     if (totals.size() > 2)
       result.sentences.push_back(
           fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
-                      fit_line(logs, totals).slope, deepest,
-                      means.at({"gradient_query", deepest, deepest}) / means.at({"gradient_query", deepest, 1})));
+                      trend_over(totals, "depth", true).first, deepest, last / first));
   }
   result.tables = {table};
   return result;
@@ -231,47 +207,30 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
   return study;
 }
 
-/// A panel per norm, a line per kind of skips: a quantity of the deepest stack by layer, after so many updates.
-std::vector<Panel> depth_panels(std::vector<CsvLine> const& lines, Index deepest, Index step, std::string const& quantity,
-                                std::string const& title) {
-  std::vector<Panel> panels;
-  for (std::string const norm : {"none", "pre", "post"}) {
-    Panel panel{.title = norm_in_words(norm) + title};
-    std::size_t number = 0;
-    for (std::string const skips : {"none", "one", "rsqrt_depth"}) {
-      FigureLayer layer{As::joined_intervals, {}, look_of(number++), skips_in_words(skips)};
-      for (auto const& line : lines) {
-        if (line["quantity"] != quantity || line["norm"] != norm || line["skips"] != skips || line.number<Index>("step") != step) continue;
-        auto point = point_at(line, line.number("layer"));
-        point.low = std::max(point.low, point.y / 10);
-        if (line.number<Index>("depth") == deepest && point.x > 0 && point.y > 1e-16) layer.points.push_back(point);
-      }
-      if (!layer.points.empty()) panel.layers.push_back(std::move(layer));
-    }
-    if (panel.layers.empty()) continue;
-    panel.y = axis_over(panel.layers, true);
-    panels.push_back(std::move(panel));
-  }
-  return panels;
+/// Adds a panel per norm, a line per kind of skips: a quantity by layer.
+void add_panels(Figure& figure, CsvLines const& lines, std::string const& quantity, std::string const& title) {
+  auto const layer = [](CsvLine const& line) {
+    bool const shown = line["layer"] != "0" && line.number("mean") > 1e-16;
+    return shown ? line.number("layer") : std::nan("");
+  };
+  for (auto const& [norm, some] : grouped(lines_with(lines, {{"quantity", quantity}}), norm_of))
+    if (auto curves = curves_of(grouped(some, skips_of), layer); !curves.empty())
+      figure.panels.push_back(panel_of(norm + title, std::move(curves), true));
 }
 
 std::vector<StudyPart> depth_page(StudyRecord const& record) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
-  std::set<Index> steps, depths;
-  for (auto const& line : lines) steps.insert(line.number<Index>("step")), depths.insert(line.number<Index>("depth"));
-  Index const deepest = *depths.rbegin();
+  auto const deepest = fmt::format("{}", std::ranges::max(numbers_of(lines, "depth")));
   std::vector<StudyPart> parts;
-  for (Index const step : steps) {
-    auto const when = step == 0 ? std::string("at initialisation") : after(step);
+  for (auto const& [step, some] : grouped(lines_with(lines, {{"depth", deepest}}), by("step"))) {
+    auto const when = step == "0" ? "at initialisation" : fmt::format("after {} updates", step);
     auto const caption = fmt::format("By layer of a stack of {}, {}; mean over draws.", deepest, when);
-    auto const suffix = step == 0 ? std::string() : fmt::format("_{}", step);
+    auto const suffix = step == "0" ? "" : "_" + step;
     Figure residuals{
         .name = "rank_collapse" + suffix, .title = "Share of the tokens that is not their mean", .caption = caption, .across = 3};
-    residuals.panels = depth_panels(lines, deepest, step, "residual", "");
+    add_panels(residuals, some, "residual", "");
     Figure gradients{.name = "gradients" + suffix, .title = "‖∂L/∂W‖ of queries, keys and values", .caption = caption, .across = 3};
-    for (auto const& name : depth_projections)
-      std::ranges::move(depth_panels(lines, deepest, step, "gradient_" + name, fmt::format(": W_{}", name.front())),
-                        std::back_inserter(gradients.panels));
+    for (auto const& name : depth_projections) add_panels(gradients, some, "gradient_" + name, fmt::format(": W_{}", name.front()));
     for (Figure* const figure : {&residuals, &gradients}) share_x(*figure, "layer", Ticks::twos);
     parts.push_back({.title = "By layer, " + when, .html = "", .figures = {residuals, gradients}});
   }

@@ -4,9 +4,9 @@
 // scores.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <iterator>
-#include <map>
+#include <functional>
 #include <memory>
 
 #include <fmt/format.h>
@@ -15,7 +15,6 @@
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/shape.hpp"
-#include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/attention/steps.hpp"
 
@@ -29,53 +28,39 @@ struct NormalisersSettings : Settings {
   std::vector<std::string> scale{"none", "rsqrt"};
 
   std::vector<Field> fields() override {
-    return {field(&d_k, "d_k", "variances of the unscaled scores").in(1e-3, 65536), field(&keys, "keys", "number of keys").in(2, 256),
-            field(&samples, "samples", "sampled queries for each d_k").in(100, 1e6),
-            field(&scale, "scale", "scales of the scores: 1, 1/√d_k").one_of({"none", "rsqrt"})};
-  }
-  std::optional<std::string> contradiction() override {
-    if (d_k.empty()) return "d_k: is empty";
-    if (scale.empty()) return "scale: is empty";
-    return std::nullopt;
+    return {field(&d_k, "d_k", "variances of the unscaled scores").in(1e-3, 65536).filled(),
+            field(&keys, "keys", "number of keys").in(2, 256), field(&samples, "samples", "sampled queries for each d_k").in(100, 1e6),
+            field(&scale, "scale", "scales of the scores: 1, 1/√d_k").one_of({"none", "rsqrt"}).filled()};
   }
 };
 
-constexpr char const* quantity_names[] = {"trace", "frobenius", "frobenius_squared", "max_weight", "zeros", "without_gradient"};
-constexpr std::size_t quantity_count = std::size(quantity_names);
+constexpr std::array quantity_names{"trace", "frobenius", "frobenius_squared", "max_weight", "zeros", "without_gradient"};
 
-/// A normaliser as a function of scores [rows, n].
-class Normaliser {
- public:
-  Normaliser(AlignKind const& kind, Index keys) : name(kind.name), keys_(keys), parameters_(1, DType::float64) {
-    AttentionSettings settings;
-    settings.align = kind.name;
-    settings.set("window", 1.0);  // narrower than a row
-    align_ = kind.make(Scope(parameters_), settings, {1, keys, keys});
-  }
+/// Weights as a function of scores, both [rows, n].
+using Normaliser = std::function<Tensor(Tensor const& scores)>;
 
-  Tensor operator()(Tensor const& scores) const {
+Normaliser normaliser_of(AlignKind const& kind, Index keys) {
+  AttentionSettings settings;
+  settings.align = kind.name;
+  settings.set("window", 1.0);  // narrower than a row
+  Parameters parameters(1, DType::float64);
+  std::shared_ptr<Align> const align = kind.make(Scope(parameters), settings, {1, keys, keys});
+  return [=](Tensor const& scores) {
     Index const rows = scores.size(0);
-    Tensor const queries = Tensor::zeros({rows, 1, 1, keys_}, DType::float64);
-    return reshape((*align_)(reshape(scores, {rows, 1, 1, keys_}), queries, {}), {rows, keys_});
-  }
+    Tensor const queries = Tensor::zeros({rows, 1, 1, keys}, DType::float64);
+    return reshape((*align)(reshape(scores, {rows, 1, 1, keys}), queries, {}), {rows, keys});
+  };
+}
 
-  /// Whether weights change places with their scores.
-  bool is_of_scores_alone() const {
-    NoGrad const no_grad;
-    std::vector<double> forward;
-    for (Index j = 0; j < keys_; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
-    std::vector<double> const backward(forward.rbegin(), forward.rend());
-    auto const p = (*this)(Tensor::of(forward, {1, keys_})).to_vector(), turned = (*this)(Tensor::of(backward, {1, keys_})).to_vector();
-    return std::equal(p.begin(), p.end(), turned.rbegin(), [](double a, double b) { return !(std::abs(a - b) > 1e-12); });
-  }
-
-  std::string name;
-
- private:
-  Index keys_;
-  Parameters parameters_;
-  std::unique_ptr<Align> align_;
-};
+/// Whether weights change places with their scores.
+bool is_of_scores_alone(Normaliser const& normaliser, Index keys) {
+  NoGrad const no_grad;
+  std::vector<double> forward;
+  for (Index j = 0; j < keys; ++j) forward.push_back(std::sin(static_cast<double>(3 * j + 1)));
+  std::vector<double> const backward(forward.rbegin(), forward.rend());
+  auto const p = normaliser(Tensor::of(forward, {1, keys})).to_vector(), turned = normaliser(Tensor::of(backward, {1, keys})).to_vector();
+  return std::equal(p.begin(), p.end(), turned.rbegin(), [](double a, double b) { return !(std::abs(a - b) > 1e-12); });
+}
 
 /// By quantity, its values for all rows.
 std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor const& scores) {
@@ -84,7 +69,7 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
   z.set_requires_grad();
   Tensor const p = normaliser(z);
   Index const rows = p.size(0), n = p.size(1);
-  std::vector<std::vector<double>> values(quantity_count, std::vector<double>(static_cast<std::size_t>(rows)));
+  std::vector<std::vector<double>> values(quantity_names.size(), std::vector<double>(static_cast<std::size_t>(rows)));
   auto &trace = values[0], &frobenius = values[1], &squared = values[2], &largest = values[3], &zeros = values[4], &lost = values[5];
   for (Index j = 0; j < n; ++j) {
     auto const row = grad(sum(slice(p, 1, j, j + 1)), z).to_vector();  // ∂p_j/∂z of each sample
@@ -105,8 +90,8 @@ std::vector<std::vector<double>> values_of(Normaliser const& normaliser, Tensor 
 }
 
 /// The lines of results.csv for one normaliser, scale and d_k, one per quantity: mean, its standard error, median.
-CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& normaliser, std::string const& scale, double d,
-                       std::uint64_t seed) {
+CsvRows measured_lines(NormalisersSettings const& settings, std::string const& name, Normaliser const& normaliser, std::string const& scale,
+                       double d, std::uint64_t seed) {
   double const deviation = scale == "none" ? std::sqrt(d) : 1;
   // The same numbers for all: what differs is the normaliser and the scale.
   Tensor const scores =
@@ -117,8 +102,8 @@ CsvRows measured_lines(NormalisersSettings const& settings, Normaliser const& no
     auto const measured = measured_mean(values[q]);
     auto const middle = values[q].begin() + static_cast<std::ptrdiff_t>(values[q].size() / 2);
     std::ranges::nth_element(values[q], middle);
-    lines.push_back({normaliser.name, scale, fmt::format("{:g}", d), std::to_string(settings.keys), quantity_names[q],
-                     fmt::format("{}", measured.mean), fmt::format("{}", measured.standard_error), fmt::format("{}", *middle)});
+    lines.push_back(
+        line_of(name, scale, fmt::format("{:g}", d), settings.keys, quantity_names[q], measured.mean, measured.standard_error, *middle));
   }
   return lines;
 }
@@ -127,17 +112,18 @@ StudyResult normalisers_report(NormalisersSettings const& settings, CsvRows cons
   auto result = result_of({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"}, rows);
   StudyTable table{fmt::format("{} keys", settings.keys),
                    {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}};
-  auto const largest = fmt::format("{:g}", *std::ranges::max_element(settings.d_k));
-  auto const lines = csv_lines(result.csv, "results.csv");
-  for (auto cell = lines.begin(); cell != lines.end(); cell += quantity_count) {
-    auto const &name = (*cell)["align"], &scale = (*cell)["scale"], &d = (*cell)["d_k"];
-    auto const of = [&](std::string_view quantity, std::string_view column) {
-      return std::find_if(cell, cell + quantity_count, [&](auto const& line) { return line["quantity"] == quantity; })->number(column);
+  auto const largest = fmt::format("{:g}", std::ranges::max(settings.d_k));
+  auto const cell = [](CsvLine const& line) { return fmt::format("{}.{}.{}", line["align"], line["scale"], line["d_k"]); };
+  for (auto const& group : grouped(csv_lines(result.csv, "results.csv"), cell)) {
+    auto const& first = group.lines.front();
+    auto const &name = first["align"], &scale = first["scale"], &d = first["d_k"];
+    auto const of = [&](char const* quantity, char const* column) {
+      return lines_with(group.lines, {{"quantity", quantity}}).at(0).number(column);
     };
     double const none = of("without_gradient", "mean");
     table.rows.push_back({name, scale, d, fmt::format("{:.4g}", of("trace", "mean")), fmt::format("{:.3g}", of("frobenius", "median")),
                           fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.1f} %", 100 * none)});
-    result.figures.emplace_back(fmt::format("{}.{}.{}.without_gradient", name, scale, d), none);
+    result.figures.emplace_back(group.name + ".without_gradient", none);
     if (scale == "none" && d == largest)
       result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
                                              name, Registry<AlignKind>::at(name, "there is no align").formula, d, 100 * none));
@@ -149,13 +135,14 @@ StudyResult normalisers_report(NormalisersSettings const& settings, CsvRows cons
 Study normalisers(NormalisersSettings const& settings, StudyContext const& context) {
   Study study;
   for (auto const& kind : Registry<AlignKind>::all()) {
-    auto const normaliser = std::make_shared<Normaliser>(kind, settings.keys);
-    if (!normaliser->is_of_scores_alone()) continue;
+    auto const normaliser = normaliser_of(kind, settings.keys);
+    if (!is_of_scores_alone(normaliser, settings.keys)) continue;
     for (auto const& scale : settings.scale)
       for (double const d : settings.d_k)
-        study.cells.push_back({fmt::format("{}, {}, d_k {}", kind.name, scale, d), [&settings, normaliser, scale, d, seed = context.seed] {
-                                 return measured_lines(settings, *normaliser, scale, d, seed);
-                               }});
+        study.cells.push_back(
+            {fmt::format("{}, {}, d_k {}", kind.name, scale, d), [&settings, name = kind.name, normaliser, scale, d, seed = context.seed] {
+               return measured_lines(settings, name, normaliser, scale, d, seed);
+             }});
   }
   study.report = [&settings](CsvRows const& rows) { return normalisers_report(settings, rows); };
   return study;
@@ -164,32 +151,21 @@ Study normalisers(NormalisersSettings const& settings, StudyContext const& conte
 std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
   StudyPart part{"Gradients through normalisers", "", {}};
-  std::map<std::string, std::size_t> looks;  // by normaliser
-  for (auto const& line : lines) looks.emplace(line["align"], looks.size() + 1);
-  for (std::string const scale : {"none", "rsqrt"}) {
+  for (auto const& [scale, some] : grouped(lines, by("scale"))) {
     Figure figure{.name = "normalisers_" + scale,
                   .title = scale == "none" ? "Without a scale" : "With 1/√d_k",
                   .caption =
                       "Independent normal scores of variance d_k; points: means with 95 % intervals, joined, for no theory is "
                       "known but softmax's. Jacobians are exact, by the engine's derivatives.",
                   .across = 2};
-    for (auto const& [quantity, title] : {std::pair<std::string, std::string>{"trace", "mean of tr J"},
+    for (auto const& [quantity, title] : {std::pair{"trace", "mean of tr J"},
                                           {"frobenius_squared", "mean of ‖J‖²"},
                                           {"max_weight", "mean of the largest weight"},
-                                          {"zeros", "share of weights that are 0"}}) {
-      Panel panel{.title = title};
-      for (auto const& line : lines) {
-        if (line["scale"] != scale || line["quantity"] != quantity) continue;
-        auto const& name = line["align"];
-        if (panel.layers.empty() || panel.layers.back().name != name)
-          panel.layers.push_back({As::joined_intervals, {}, solid_look(looks.at(name)), name});
-        panel.layers.back().points.push_back(point_at(line, line.number("d_k"), 1.96));
-      }
-      panel.y = axis_over(panel.layers);
-      if (!panel.layers.empty()) figure.panels.push_back(std::move(panel));
-    }
+                                          {"zeros", "share of weights that are 0"}})
+      figure.panels.push_back(panel_of(title, curves_of(grouped(lines_with(some, {{"quantity", quantity}}), by("align")), over("d_k"), 1.96,
+                                                        [](std::size_t i) { return solid_look(i + 1); })));
     share_x(figure, "d_k", Ticks::twos);
-    if (!figure.panels.empty()) part.figures.push_back(std::move(figure));
+    part.figures.push_back(std::move(figure));
   }
   return {std::move(part)};
 }

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "autograd/graph.hpp"
+#include "autograd/ops/shape.hpp"
 #include "autograd/parallel.hpp"
 #include "experiments/metric/probe/attention_maps.hpp"
 #include "experiments/study/study.hpp"
@@ -23,7 +24,7 @@ namespace heed {
 namespace {
 
 /// Of x, which is reordered.
-std::array<double, 1> median(std::span<float> x) {
+std::vector<double> median_of(std::span<float> x) {
   auto const middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
   std::nth_element(x.begin(), middle, x.end());
   if (x.size() % 2 == 1) return {*middle};
@@ -31,8 +32,8 @@ std::array<double, 1> median(std::span<float> x) {
 }
 
 /// The 1, 10, 90 and 99 % quantiles of x, which is reordered, and the share of Σ x² that its largest hundredth carries.
-std::array<double, 5> spread_of(std::span<float> x) {
-  std::array<double, 5> spread{};
+std::vector<double> spread_of(std::span<float> x) {
+  std::vector<double> spread(5);
   auto const square = [](double sum, float value) { return sum + static_cast<double>(value) * static_cast<double>(value); };
   auto end = x.end();
   for (auto const& [i, level] : {std::pair<std::size_t, double>{3, 0.99}, {2, 0.9}, {1, 0.1}, {0, 0.01}}) {
@@ -49,20 +50,20 @@ std::array<double, 5> spread_of(std::span<float> x) {
 
 /// f of the values of the first `most` of `count` blocks; standard errors from f of the values of up to 32 groups of consecutive blocks. f
 /// may reorder its values.
-template <std::size_t n>
-std::array<Measured, n> by_block_groups(std::vector<float> const& values, std::size_t count, std::size_t most,
-                                        std::array<double, n> (*f)(std::span<float>)) {
+std::vector<Measured> by_block_groups(std::vector<float> const& values, std::size_t count, std::size_t most,
+                                      std::vector<double> (*f)(std::span<float>)) {
   std::size_t const rows = values.size() / count, blocks = std::min(count, most), groups = std::min<std::size_t>(32, blocks);
   std::vector<float> copy(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(blocks * rows));
-  std::array<std::vector<double>, n> of_groups;
+  std::vector<std::vector<double>> of_groups;
   for (std::size_t group = 0; group < groups; ++group) {
     std::size_t const first = blocks * group / groups * rows, last = blocks * (group + 1) / groups * rows;
-    auto const found = f(std::span(copy).subspan(first, last - first));
-    for (std::size_t i = 0; i < n; ++i) of_groups[i].push_back(found[i]);
+    of_groups.push_back(f(std::span(copy).subspan(first, last - first)));
   }
-  auto const found = f(copy);
-  std::array<Measured, n> measured;
-  for (std::size_t i = 0; i < n; ++i) measured[i] = {found[i], measured_mean(of_groups[i]).standard_error, {}};
+  std::vector<Measured> measured;
+  for (double const found : f(copy)) {
+    auto const i = measured.size();
+    measured.push_back({found, measured_mean(mapped(of_groups, [i](auto const& of_group) { return of_group[i]; })).standard_error, {}});
+  }
   return measured;
 }
 
@@ -80,44 +81,31 @@ class Samples {
     query_gradient_.insert(query_gradient_.end(), block.query_gradient.begin(), block.query_gradient.end());
   }
 
-  /// Sets the means, kurtosis and the median of ‖J‖_F in a cell.
+  /// Sets all that a cell has of them: means, kurtosis, and the quantiles of the norms.
   void summarise(ScalingCell& cell) const {
     for (std::size_t q = 0; q < quantities; ++q)
       if (!blocks_[q].empty()) cell.values[q] = measured_mean(blocks_[q]);
-    heed::at(cell.values, Quantity::logit_kurtosis) = kurtosis();
-    heed::at(cell.values, Quantity::frobenius_median) = median_of(frobenius_, Quantity::trace);
-  }
-
-  /// Sets the quantiles of the norms in a cell; errors from their spread over groups of blocks.
-  void add_spread(ScalingCell& cell) const {
-    add_spread_of(frobenius_, Quantity::trace, spread_of_jacobian, cell);
-    if (query_gradient_.empty()) return;
-    add_spread_of(query_gradient_, Quantity::query_gradient_squared, spread_of_query_gradient, cell);
-    heed::at(cell.values, Quantity::query_gradient_median) = median_of(query_gradient_, Quantity::query_gradient_squared);
+    // E z⁴ / (E z²)², its error to first order
+    auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
+    double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
+    std::vector<double> linear(second.size());
+    for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
+    heed::at(cell.values, Quantity::logit_kurtosis) = Measured{m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
+    add_norms(frobenius_, Quantity::trace, Quantity::frobenius_median, spread_of_jacobian, cell);
+    add_norms(query_gradient_, Quantity::query_gradient_squared, Quantity::query_gradient_median, spread_of_query_gradient, cell);
   }
 
  private:
   std::vector<double> const& of(Quantity q) const { return heed::at(blocks_, q); }
 
-  /// E z⁴ / (E z²)², its error to first order.
-  Measured kurtosis() const {
-    auto const &second = of(Quantity::logit_variance), &fourth = of(Quantity::logit_kurtosis);
-    double const m2 = measured_mean(second).mean, m4 = measured_mean(fourth).mean;
-    std::vector<double> linear(second.size());
-    for (std::size_t b = 0; b < second.size(); ++b) linear[b] = fourth[b] / (m2 * m2) - 2 * m4 * second[b] / (m2 * m2 * m2);
-    return {m4 / (m2 * m2), measured_mean(linear).standard_error, {}};
-  }
-
-  /// Of the norms of as many blocks as have a number for q.
-  Measured median_of(std::vector<float> const& norms, Quantity q) const {
-    return by_block_groups(norms, of(q).size(), of(q).size(), median).front();
-  }
-
-  /// Likewise. Far quantiles need no more than a million rows.
-  void add_spread_of(std::vector<float> const& norms, Quantity q, std::array<Quantity, 5> const& names, ScalingCell& cell) const {
+  /// Median and spread of the norms of as many blocks as have a number for q. Far quantiles need no more than a million rows.
+  void add_norms(std::vector<float> const& norms, Quantity q, Quantity median, std::array<Quantity, 5> const& spread,
+                 ScalingCell& cell) const {
+    if (norms.empty()) return;
     std::size_t const count = of(q).size(), most = std::max<std::size_t>(32, (1 << 20) / (norms.size() / count));
-    auto const spread = by_block_groups(norms, count, most, spread_of);
-    for (std::size_t i = 0; i < spread.size(); ++i) heed::at(cell.values, names[i]) = spread[i];
+    heed::at(cell.values, median) = by_block_groups(norms, count, count, median_of).front();
+    auto const found = by_block_groups(norms, count, most, spread_of);
+    for (std::size_t i = 0; i < found.size(); ++i) heed::at(cell.values, spread[i]) = found[i];
   }
 
   std::array<std::vector<double>, quantities> blocks_;
@@ -142,7 +130,6 @@ class Sampler {
                     .child(static_cast<std::uint64_t>(keys))),
         gradients_(law_ != Law::logits) {
     for (auto const& scale : settings.scales()) cells_.push_back({distribution, scale, d_k, keys});
-    samples_.resize(cells_.size());
     open_.resize(cells_.size());
     std::iota(open_.begin(), open_.end(), std::size_t{0});
   }
@@ -161,29 +148,25 @@ class Sampler {
   static constexpr Index pilot = 64, at_once = 64;
   static constexpr double too_many = 8;  ///< times as many small blocks as a pilot's: large ones take less time
 
-  void close(std::size_t scale) {
-    samples_[scale].add_spread(cells_[scale]);
-    samples_[scale] = {};
-  }
-
   /// Draws blocks of up to so many queries for the open scales until they are precise, and fills in their cells. Those for which it would
   /// take more than `factor_limit` times as many stay open; what their cells hold so far stays where larger blocks do not replace it.
   void sample(Index queries, Stream const& stream, double factor_limit) {
     auto const shape = BlockShape::of(cells_.front().d_k, cells_.front().keys, queries);
     Index const most = std::max<Index>(pilot, static_cast<Index>(settings_.limit) / shape.logits());
     Index done = 0, wanted = pilot;
+    std::vector<Samples> samples(cells_.size());
     while (!open_.empty()) {
       while (done < wanted) {
         Index const first = std::exchange(done, std::min(done + at_once, wanted));
-        add_blocks(shape, stream, first, done);
+        add_blocks(shape, stream, first, done, samples);
         stop_if_interrupted();
       }
       double factor = 0, gradient_factor = 0;
       for (auto const scale : std::exchange(open_, {})) {
-        samples_[scale].summarise(cells_[scale]);
+        samples[scale].summarise(cells_[scale]);
         double const needed = shortage(cells_[scale], false), of_gradients = shortage(cells_[scale], true);
         if (std::max(needed, of_gradients) <= 1)
-          close(scale);
+          samples[scale] = {};
         else
           open_.push_back(scale);
         factor = std::max({factor, needed, of_gradients});
@@ -193,11 +176,10 @@ class Sampler {
       if (done >= most || factor > factor_limit) break;
       wanted = std::min(most, static_cast<Index>(std::ceil(1.1 * factor * static_cast<double>(done))));
     }
-    for (auto const scale : open_) close(scale);
   }
 
   /// Those from `first` to before `end`.
-  void add_blocks(BlockShape const& shape, Stream const& stream, Index first, Index end) {
+  void add_blocks(BlockShape const& shape, Stream const& stream, Index first, Index end, std::vector<Samples>& samples) {
     Wanted wanted{{}, gradients_, true};
     for (auto const scale : open_) wanted.scales.push_back(fixed_scale(cells_[scale].scale, static_cast<double>(shape.width)).value());
     std::vector<std::vector<BlockMeans>> blocks(static_cast<std::size_t>(end - first));
@@ -206,7 +188,7 @@ class Sampler {
         heed::at(blocks, b) = measure_block(draw_block(law_, shape, stream.child(static_cast<std::uint64_t>(first + b))), shape, wanted);
     });
     for (auto const& block : blocks)
-      for (std::size_t i = 0; i < open_.size(); ++i) samples_[open_[i]].add(block[i], gradients_);
+      for (std::size_t i = 0; i < open_.size(); ++i) samples[open_[i]].add(block[i], gradients_);
   }
 
   /// The largest shortage among a cell's quantities, those of gradients or all others. The median of rademacher logits is left out: it is
@@ -224,19 +206,15 @@ class Sampler {
   SoftmaxScalingSettings const& settings_;
   Law law_;
   Stream stream_;
-  std::vector<ScalingCell> cells_;  ///< by scale, as are samples
-  std::vector<Samples> samples_;    ///< of the stage: small blocks, then large ones
+  std::vector<ScalingCell> cells_;  ///< by scale
   std::vector<std::size_t> open_;
   bool gradients_;
 };
 
 /// Rows of head h of sequence b in x [B, T, H·d], as [T, d].
 std::vector<float> head_of(Tensor const& x, Index b, Index h, Index width, Index first) {
-  std::vector<float> rows;
-  for (Index t = first; t < x.size(1); ++t) {
-    for (Index c = 0; c < width; ++c) rows.push_back(static_cast<float>(x.at((b * x.size(1) + t) * x.size(2) + h * width + c)));
-  }
-  return rows;
+  auto const rows = slice(slice(slice(x, 0, b, b + 1), 1, first, x.size(1)), 2, h * width, (h + 1) * width).to_vector();
+  return {rows.begin(), rows.end()};
 }
 
 /// Queries of a sequence: the last ⌊n/16⌋·16.
@@ -258,12 +236,14 @@ ProductBlock centred_products(ProductBlock const& sequence, BlockShape const& sh
 
 }  // namespace
 
-Measured measured_mean(std::vector<double> const& x) {
-  auto const n = static_cast<double>(x.size());
-  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  double squares = 0;
-  for (double const value : x) squares += (value - mean) * (value - mean);
-  return {mean, std::sqrt(squares / (n - 1) / n), {}};
+Batch random_batch(Stream const& stream, Index rows, Index context, Index vocabulary) {
+  auto const tokens = [&](char const* name) {
+    std::vector<Index> drawn(static_cast<std::size_t>(rows * context));
+    for (std::size_t i = 0; i < drawn.size(); ++i)
+      drawn[i] = static_cast<Index>(stream.child(name).below(i, static_cast<std::uint64_t>(vocabulary)));
+    return Tensor::of(drawn, {rows, context});
+  };
+  return {{"inputs", tokens("inputs")}, {"targets", tokens("targets")}};
 }
 
 std::vector<ScalingCell> sample_cells(SoftmaxScalingSettings const& settings, std::string const& distribution, Index d_k, Index keys,
@@ -326,7 +306,6 @@ std::vector<ScalingCell> measure_head(SoftmaxScalingSettings const& settings, Tr
     Samples samples;
     for (auto const& block : blocks) samples.add(block[k], true);
     samples.summarise(cells[k]);
-    samples.add_spread(cells[k]);
   }
   return cells;
 }

@@ -10,8 +10,8 @@
 
 namespace heed {
 
-/// The mean of n numbers with the standard error for independent ones.
-Measured measured_mean(std::vector<double> const& x);
+/// Inputs and targets [rows, context] of random tokens.
+Batch random_batch(Stream const& stream, Index rows, Index context, Index vocabulary);
 
 /// Draws blocks of one (distribution, d_k, keys) until every standard error is small enough: a cell for each scale, without theory. Throws
 /// as stop_if_interrupted(), after so many blocks.

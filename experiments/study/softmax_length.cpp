@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <span>
@@ -14,12 +15,9 @@
 #include <fmt/format.h>
 
 #include "experiments/ablation/scaling/quadrature.hpp"
-#include "experiments/folder/csv.hpp"
 #include "experiments/metric/statistics.hpp"
-#include "experiments/report/figure.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
-#include "nn/files/number.hpp"
 
 namespace heed {
 
@@ -34,7 +32,7 @@ struct SoftmaxLengthSettings : Settings {
   bool quick = false;
 
   std::vector<Field> fields() override {
-    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536).integers(),
+    return {field(&keys, "keys", "numbers of keys, integers").in(4, 65536).integers().filled(),
             field(&sigma, "sigma", "standard deviations of the scores").in(0.01, 100),
             field(&correlation, "correlation", "correlations of equicorrelated scores").in(0, 0.99),
             field(&width, "width", "dimensions of the space of the sphere, integers").in(2, 4096).integers(),
@@ -45,7 +43,6 @@ struct SoftmaxLengthSettings : Settings {
             field(&scores, "scores", "scores that are drawn per cell").in(10'000, 1e10),
             field(&quick, "quick", "a tenth of the scores")};
   }
-  std::optional<std::string> contradiction() override { return keys.empty() ? std::optional<std::string>("keys: is empty") : std::nullopt; }
 };
 
 // ---------------------------------------------------------------- a row of scores
@@ -68,8 +65,8 @@ struct RowWeights {
   double c = 1;
 };
 
-/// 1.5-entmax of scores in falling order: max(e/2 − τ, 0)², whose shares are the weights' roots.
-RowWeights entmax_weights(std::vector<double> const& scores) {
+/// The τ of 1.5-entmax, whose weights are max(e/2 − τ, 0)², of scores in falling order, relative to the first.
+double entmax_threshold(std::vector<double> const& scores) {
   double sum = 0, squares = 0, tau = 0;
   for (std::size_t k = 0; k < scores.size(); ++k) {
     double const z = (scores[k] - scores.front()) / 2, n = static_cast<double>(k + 1);
@@ -78,30 +75,28 @@ RowWeights entmax_weights(std::vector<double> const& scores) {
     if (rest < 0 || sum / n - std::sqrt(rest) > z) break;
     tau = sum / n - std::sqrt(rest);
   }
-  RowWeights row;
-  double total = 0;
-  for (double const score : scores) {
-    double const root = std::max(0.0, (score - scores.front()) / 2 - tau);
-    row.weights.push_back(root * root), row.shares.push_back(root), total += root;
-  }
-  row.c = 1 / total;
-  return row;
+  return tau;
 }
 
 /// Of scores in falling order.
 RowWeights weights_of(std::string const& variant, std::vector<double> const& scores) {
-  if (variant == "entmax15") return entmax_weights(scores);
   RowWeights row;
+  if (variant == "entmax15") {
+    double const tau = entmax_threshold(scores);
+    row.shares = mapped(scores, [&](double score) { return std::max(0.0, (score - scores.front()) / 2 - tau); });
+    row.weights = mapped(row.shares, [](double root) { return root * root; });
+    row.c = 1 / std::accumulate(row.shares.begin(), row.shares.end(), 0.0);
+    return row;
+  }
   if (variant == "sigmoid") {
-    for (double const score : scores) {
-      row.weights.push_back(1 / (1 + static_cast<double>(scores.size()) * std::exp(-score)));
-      row.shares.push_back(row.weights.back() * (1 - row.weights.back()));
-    }
+    auto const n = static_cast<double>(scores.size());
+    row.weights = mapped(scores, [&](double score) { return 1 / (1 + n * std::exp(-score)); });
+    row.shares = mapped(row.weights, [](double p) { return p * (1 - p); });
     row.c = 0;
     return row;
   }
   double const top = variant == "softmax1" ? std::max(scores.front(), 0.0) : scores.front();
-  for (double const score : scores) row.weights.push_back(std::exp(score - top));
+  row.weights = mapped(scores, [&](double score) { return std::exp(score - top); });
   double const total = std::accumulate(row.weights.rbegin(), row.weights.rend(), variant == "softmax1" ? std::exp(-top) : 0.0);
   for (double& weight : row.weights) weight /= total;
   row.shares = row.weights;
@@ -140,22 +135,22 @@ struct LengthCell {
 
 /// Rows of scores of a cell, [rows, n]; for the sphere the products of one direction with uniform keys.
 std::vector<double> drawn_scores(LengthCell const& cell, Index rows, Stream const& stream) {
+  auto const drawn = [&](char const* name, Index count) {
+    std::vector<float> normal(static_cast<std::size_t>((count + 31) / 32 * 32));
+    draw(Law::gaussian, stream.child(name), normal);
+    return normal;
+  };
   bool const sphere = cell.scores == "sphere";
-  Index const numbers = rows * cell.keys * (sphere ? cell.width : 1);
-  std::vector<float> normal(static_cast<std::size_t>((numbers + 31) / 32 * 32)), shared(static_cast<std::size_t>((rows + 31) / 32 * 32));
-  draw(Law::gaussian, stream.child("scores"), normal);
-  draw(Law::gaussian, stream.child("shared"), shared);
-  std::vector<double> scores(static_cast<std::size_t>(rows * cell.keys));
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (!sphere) {
-      auto const row = i / static_cast<std::size_t>(cell.keys);
-      scores[i] = cell.sigma * (std::sqrt(cell.correlation) * shared[row] + std::sqrt(1 - cell.correlation) * normal[i]);
-      continue;
-    }
+  Index const width = sphere ? cell.width : 1;
+  auto const normal = drawn("scores", rows * cell.keys * width), shared = drawn("shared", rows);
+  std::vector<double> scores;
+  for (Index i = 0; i < rows * cell.keys; ++i) {
+    auto const* const key = &at(normal, i * width);
     double squares = 0;
-    auto const* const key = &normal[i * static_cast<std::size_t>(cell.width)];
-    for (Index c = 0; c < cell.width; ++c) squares += static_cast<double>(key[c]) * key[c];
-    scores[i] = cell.sigma * key[0] / std::sqrt(squares);
+    for (Index c = 0; c < width; ++c) squares += static_cast<double>(key[c]) * key[c];
+    scores.push_back(cell.sigma *
+                     (sphere ? key[0] / std::sqrt(squares)
+                             : std::sqrt(cell.correlation) * at(shared, i / cell.keys) + std::sqrt(1 - cell.correlation) * key[0]));
   }
   return scores;
 }
@@ -189,14 +184,13 @@ CsvRows measured_cell(LengthCell const& cell, double trained, Index scores, Stre
     auto const expected = softmax_of_normal_logits(deviation * deviation * (1 - cell.correlation), {cell.keys}).front();
     theory = {expected.trace, expected.frobenius_squared, expected.entropy, expected.max_weight, std::nullopt};
   }
-  CsvRows result;
+  CsvRows lines;
   for (std::size_t q = 0; q < values.size(); ++q) {
     auto const found = length_quantities[q] == std::string("gap_function") ? measured_median(values[q]) : measured_mean(values[q]);
-    result.push_back({cell.scores, fmt::format("{}", cell.keys), csv_number(cell.sigma), csv_number(cell.correlation),
-                      fmt::format("{}", cell.width), length_quantities[q], csv_number(found.mean), csv_number(found.standard_error),
-                      csv_number(theory[q]), cell.variant});
+    lines.push_back(line_of(cell.scores, cell.keys, cell.sigma, cell.correlation, cell.width, length_quantities[q], csv_number(found.mean),
+                            csv_number(found.standard_error), csv_number(theory[q]), cell.variant));
   }
-  return result;
+  return lines;
 }
 
 /// A trained head: its last 16 queries in each sequence, with the standard deviation of their scores.
@@ -217,13 +211,11 @@ CsvRows measured_head(TrainedHead const& head) {
     }
     for (auto const& [quantity, mean] : sums) by_sequence[quantity].push_back(mean);
   }
-  CsvRows rows;
-  for (auto const& [quantity, values] : by_sequence) {
-    auto const found = measured_mean(values);
-    rows.push_back({"trained " + head.name, fmt::format("{}", head.length), csv_number(std::sqrt(variance)), "0.0",
-                    fmt::format("{}", head.width), quantity, csv_number(found.mean), csv_number(found.standard_error), "", "softmax"});
-  }
-  return rows;
+  return mapped(by_sequence, [&](auto const& each) {
+    auto const [mean, error, theory] = measured_mean(each.second);
+    return line_of("trained " + head.name, head.length, std::sqrt(variance), "0.0", head.width, each.first, csv_number(mean),
+                   csv_number(error), "", "softmax");
+  });
 }
 
 /// The grid: normal scores over σ; equicorrelated ones at two σ; the sphere at σ = 1; variants of softmax at one σ.
@@ -240,41 +232,38 @@ std::vector<LengthCell> cells_of(SoftmaxLengthSettings const& settings) {
   return cells;
 }
 
-double number_at(CsvLine const& line, char const* column) { return line[column].empty() ? std::nan("") : line.number(column); }
-
 StudyResult length_report(CsvRows const& rows) {
   auto result =
       result_of({"scores", "keys", "sigma", "correlation", "width", "quantity", "mean", "standard_error", "theory", "variant"}, rows);
+  auto const lines = csv_lines(result.csv, "results.csv");
   double worst = 0;
   std::size_t compared = 0;
-  StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
-  std::map<double, std::array<std::vector<double>, 3>> on_sphere;  // by width: logarithms of n and Λ, and the errors of the latter
-  std::map<double, std::pair<double, double>> peaks;               // n: ‖J‖², σ
-  for (auto const& line : csv_lines(result.csv, "results.csv")) {
-    double const mean = line.number("mean"), error = line.number("standard_error"), theory = number_at(line, "theory"),
-                 n = line.number("keys");
-    if (!std::isnan(theory) && error > 0) worst = std::max(worst, std::abs(mean - theory) / error), ++compared;
-    if (line["scores"] == "sphere" && line["quantity"] == "gap_function") {
-      auto& [x, y, errors] = on_sphere[line.number("width")];
-      x.push_back(std::log(n)), y.push_back(std::log(mean)), errors.push_back(error / mean);
-    }
-    if (line["variant"] != "softmax" || line["scores"] != "normal" || line["quantity"] != "jacobian_norm_squared") continue;
-    jacobian.rows.push_back(
-        {line["keys"], line["sigma"], fmt::format("{:.5f}", mean), fmt::format("{:.5f}", error), fmt::format("{:.5f}", theory)});
-    if (mean > peaks[n].first) peaks[n] = {mean, line.number("sigma")};
+  for (auto const& line : lines) {
+    double const error = line.number("standard_error");
+    if (line["theory"].empty() || !(error > 0)) continue;
+    worst = std::max(worst, std::abs(line.number("mean") - line.number("theory")) / error);
+    ++compared;
   }
-  result.sentences.push_back(
-      fmt::format("{} cells beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst));
-  for (auto const& [n, peak] : peaks)
-    result.sentences.push_back(fmt::format(
-        "{:.0f} keys: ‖J‖² is largest, {:.4f}, at σ = {} of those measured; twice the critical σ is {:.2f}, and 1/√d starts at 1", n,
-        peak.first, peak.second, 2 * std::sqrt(2 * std::log(n))));
+  result.sentences = {
+      fmt::format("{} cells beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst)};
+
+  StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
+  for (auto const& [keys, of_keys] :
+       grouped(lines_with(lines, {{"variant", "softmax"}, {"scores", "normal"}, {"quantity", "jacobian_norm_squared"}}), by("keys"))) {
+    for (auto const& line : of_keys)
+      jacobian.rows.push_back({keys, line["sigma"], fmt::format("{:.5f}", line.number("mean")),
+                               fmt::format("{:.5f}", line.number("standard_error")), fmt::format("{:.5f}", line.number("theory"))});
+    auto const peak = *std::ranges::max_element(of_keys, {}, [](CsvLine const& line) { return line.number("mean"); });
+    result.sentences.push_back(
+        fmt::format("{} keys: ‖J‖² is largest, {:.4f}, at σ = {} of those measured; twice the critical σ is {:.2f}, and 1/√d starts at 1",
+                    keys, peak.number("mean"), peak["sigma"], 2 * std::sqrt(2 * std::log(peak.number("keys")))));
+  }
   StudyTable exponents{"Gap function on the sphere: exponent over n", {{"width d", "measured", "± standard error", "2/(d − 1)"}}};
-  for (auto const& [width, points] : on_sphere) {
-    if (points[0].size() < 2) continue;
-    auto const [slope, error] = slope_with_error(points[0], points[1], points[2]);
-    exponents.rows.push_back(
-        {fmt::format("{:.0f}", width), fmt::format("{:.3f}", slope), fmt::format("{:.3f}", error), fmt::format("{:.3f}", 2 / (width - 1))});
+  for (auto const& [width, of_width] : grouped(lines_with(lines, {{"scores", "sphere"}, {"quantity", "gap_function"}}), by("width"))) {
+    if (of_width.size() < 2) continue;
+    auto const [slope, error] = trend_over(of_width, "keys", true);
+    exponents.rows.push_back({width, fmt::format("{:.3f}", slope), fmt::format("{:.3f}", error),
+                              fmt::format("{:.3f}", 2 / (of_width.front().number("width") - 1))});
   }
   result.tables = {jacobian, exponents};
   result.figures = {{"worst_deviation", worst}};
@@ -299,60 +288,39 @@ Study softmax_length(SoftmaxLengthSettings const& settings, StudyContext const& 
 }
 
 /// A quantity of normal scores against m = √(2 log n)/σ: dots with the exact curve by number of keys, and the limit.
-Panel against_criticality(StudyRecord const& record, std::string const& quantity, std::string const& title) {
-  std::map<double, std::pair<Curve, Curve>> curves;  // by number of keys: measured, exact
-  FigureLayer heads{As::intervals, {}, look_of(6), "trained heads"};
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    bool const head = line["scores"].starts_with("trained");
-    if ((line["scores"] != "normal" && !head) || line["quantity"] != quantity || line["variant"] != "softmax") continue;
-    double const n = line.number("keys"), m = std::sqrt(2 * std::log(n)) / line.number("sigma");
-    if (!head || std::isfinite(m)) (head ? heads.points : curves[n].first).push_back(point_at(line, m));
-    if (!head) curves[n].second.push_back(CurvePoint::bare(m, number_at(line, "theory")));
-  }
-  FigureLayer limit{As::line, {}, limit_look(), "n → ∞"};
-  for (double m = 0.02; m < 1; m += 0.02) {
-    double const value = quantity == "trace_jacobian"          ? m
-                         : quantity == "jacobian_norm_squared" ? m * (1 - m) / 3
-                                                               : boost::math::digamma(1.0) - boost::math::digamma(1 - m);
-    if (quantity != "entropy" || m < 0.95) limit.points.push_back(CurvePoint::bare(m, value));
-  }
-  Panel panel{.title = title, .layers = {limit}};
-  std::size_t number = 0;
-  for (auto& [n, pair] : curves) {
-    std::ranges::sort(pair.second, {}, &CurvePoint::x);
-    panel.layers.push_back({As::line, pair.second, solid_look(number), fmt::format("{:.0f} keys", n)});
-    panel.layers.push_back({As::intervals, pair.first, solid_look(number++)});
-  }
-  if (!heads.points.empty()) panel.layers.push_back(heads);
-  panel.y = axis_over(panel.layers);
-  return panel;
-}
-
-/// A quantity by the number of keys, a line for each name that `name_of` gives to lines of results.csv; those with none are left out.
-Panel over_keys(std::vector<CsvLine> const& lines, std::string const& quantity, std::string title, bool log,
-                std::function<std::string(CsvLine const&)> const& name_of) {
-  std::map<std::string, Curve> curves;
-  for (auto const& line : lines)
-    if (auto const name = name_of(line); line["quantity"] == quantity && !name.empty())
-      curves[name].push_back(point_at(line, line.number("keys")));
-  Panel panel{.title = std::move(title)};
-  for (auto const& [name, points] : curves) panel.layers.push_back({As::joined_intervals, points, look_of(panel.layers.size()), name});
-  panel.y = axis_over(panel.layers, log);
-  return panel;
+Panel against_criticality(CsvLines const& lines, char const* quantity, char const* title, double (*limit_at)(double m)) {
+  auto const criticality = [](CsvLine const& line) { return std::sqrt(2 * std::log(line.number("keys"))) / line.number("sigma"); };
+  auto const heads = [](CsvLine const& line) { return line["scores"].starts_with("trained") ? "trained heads" : ""; };
+  auto const of_softmax = lines_with(lines, {{"quantity", quantity}, {"variant", "softmax"}});
+  std::vector<FigureLayer> layers{{As::line, {}, limit_look(), "n → ∞"}};
+  for (double m = 0.02; m < 1; m += 0.02)
+    if (std::isfinite(limit_at(m))) layers[0].points.push_back(CurvePoint::bare(m, limit_at(m)));
+  std::ranges::move(curves_beside_theory(grouped(lines_with(of_softmax, {{"scores", "normal"}}), by("keys", "{} keys")), criticality),
+                    std::back_inserter(layers));
+  for (auto& layer : curves_of(grouped(of_softmax, heads), criticality))
+    layers.push_back({As::intervals, std::move(layer.points), look_of(6), layer.name});
+  return panel_of(title, std::move(layers));
 }
 
 std::vector<StudyPart> length_page(StudyRecord const& record) {
-  Figure figure{
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  auto const entropy = [](double m) { return m < 0.95 ? boost::math::digamma(1.0) - boost::math::digamma(1 - m) : std::nan(""); };
+  Figure criticality{
       .name = "criticality",
       .title = "Normal scores: what softmax passes, by m = √(2 log n)/σ",
       .caption =
           "Dots: measured, ± 2 standard errors; lines: exact at finite n; grey: the limit of many keys (m, m(1 − m)/3, ψ(1) − "
           "ψ(1 − m)). Small m: large scores.",
-      .panels = {against_criticality(record, "trace_jacobian", "tr J"), against_criticality(record, "jacobian_norm_squared", "‖J‖²"),
-                 against_criticality(record, "entropy", "entropy (nat)")},
+      .panels = {against_criticality(lines, "trace_jacobian", "tr J", [](double m) { return m; }),
+                 against_criticality(lines, "jacobian_norm_squared", "‖J‖²", [](double m) { return m * (1 - m) / 3; }),
+                 against_criticality(lines, "entropy", "entropy (nat)", entropy)},
       .across = 3};
-  share_x(figure, "m", Ticks::twos);
-  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  share_x(criticality, "m", Ticks::twos);
+  auto const over_keys = [&](char const* quantity, char const* title, bool log, NameOf const& name_of) {
+    auto groups = grouped(lines_with(lines, {{"quantity", quantity}}), name_of);
+    std::ranges::sort(groups, {}, &LineGroup::name);
+    return panel_of(title, curves_of(groups, over("keys")), log);
+  };
   std::string sigma;  // of the variants
   for (auto const& line : lines)
     if (line["variant"] != "softmax") sigma = line["sigma"];
@@ -365,14 +333,14 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
   Figure gap{.name = "gap_function",
              .title = "Gap function: the sharpness at which softmax selects",
              .caption = "Median over rows, by scores.",
-             .panels = {over_keys(lines, "gap_function", "median of Λ", true, scores)}};
-  Figure variants{.name = "variants",
-                  .title = "Softmax and its variants as keys become more",
-                  .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
-                  .panels = {over_keys(lines, "jacobian_norm_squared", "‖J‖²", true, variant),
-                             over_keys(lines, "max_weight", "largest weight", false, variant)},
-                  .across = 2};
-  StudyPart part{.title = "By the number of keys", .html = "", .figures = {figure}};
+             .panels = {over_keys("gap_function", "median of Λ", true, scores)}};
+  Figure variants{
+      .name = "variants",
+      .title = "Softmax and its variants as keys become more",
+      .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
+      .panels = {over_keys("jacobian_norm_squared", "‖J‖²", true, variant), over_keys("max_weight", "largest weight", false, variant)},
+      .across = 2};
+  StudyPart part{.title = "By the number of keys", .html = "", .figures = {criticality}};
   for (auto& each : {&gap, &variants}) {
     if (each->panels.front().layers.empty()) continue;
     share_x(*each, "keys", Ticks::twos);

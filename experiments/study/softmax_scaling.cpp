@@ -101,13 +101,6 @@ class GridTheory {
 
 // ---------------------------------------------------------------- measurements
 
-Tensor tokens(Stream const& stream) {
-  std::vector<Index> drawn(static_cast<std::size_t>(LayerDraws::rows * LayerDraws::context));
-  for (std::size_t i = 0; i < drawn.size(); ++i)
-    drawn[i] = static_cast<Index>(stream.below(i, static_cast<std::uint64_t>(LayerDraws::vocabulary)));
-  return Tensor::of(drawn, {LayerDraws::rows, LayerDraws::context});
-}
-
 /// The norms of one draw, by layer.
 std::vector<double> norms_of(StackSettings const& settings, Stream const& stream) {
   WithGrad const recorded;
@@ -120,7 +113,7 @@ std::vector<double> norms_of(StackSettings const& settings, Stream const& stream
   std::vector<Tensor> weights;
   for (Index layer = 0; layer < settings.layers; ++layer)
     weights.push_back(*parameters.find(fmt::format("blocks.{}.attention.query.weight", layer)));
-  Batch const batch{{"inputs", tokens(stream.child("inputs"))}, {"targets", tokens(stream.child("targets"))}};
+  Batch const batch = random_batch(stream, LayerDraws::rows, LayerDraws::context, LayerDraws::vocabulary);
   return mapped(grad({model.loss(batch, {})}, weights), [](Tensor const& gradient) { return std::sqrt(squared_norm(gradient)); });
 }
 
@@ -148,8 +141,8 @@ Law law_of(std::string const& name) {
 
 std::vector<Field> SoftmaxScalingSettings::fields() {
   return {
-      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536).integers(),
-      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096).integers(),
+      field(&d_k, "d_k", "widths of queries and keys").in(1, 65536).integers().filled(),
+      field(&keys, "keys", "numbers of keys that a query attends to").in(2, 4096).integers().filled(),
       field(&scale, "scale", "scales of the logits: 1, 1/√d_k, 1/d_k").one_of({"none", "rsqrt", "inverse"}),
       field(&power, "power", "further scales of the logits: d_k^−α for each of these α").in(0, 4),
       field(&distribution, "distribution",
@@ -166,8 +159,6 @@ std::vector<Field> SoftmaxScalingSettings::fields() {
 }
 
 std::optional<std::string> SoftmaxScalingSettings::contradiction() {
-  if (d_k.empty()) return "d_k: is empty";
-  if (keys.empty()) return "keys: is empty";
   if (scale.empty() && power.empty()) return "scale: is empty";
   if (distribution.empty() && !run) return "distribution: is empty";
   return std::nullopt;

@@ -39,12 +39,6 @@ struct SoftmaxScalingSettings : Settings {
   SoftmaxScalingSettings looked_at() const;
 };
 
-/// One number of the study.
-struct Measured {
-  double mean = 0, standard_error = 0;
-  std::optional<double> theory = {};
-};
-
 /// A cell of the grid: measurements under one scale. Undefined numbers are absent: gradients where there are no queries, and a median
 /// between two of few possible values (rademacher).
 struct ScalingCell {

@@ -66,8 +66,7 @@ std::optional<double> limit_of(Quantity q, double d, Index keys) {
 
 /// A quantity over d_k: lines of theory, the limit without a scale from where it means something, then what was measured.
 Panel growth_panel(ShownCells const& shown, Quantity q) {
-  Panel panel{.title = title_of(q)};
-  std::vector<FigureLayer> measurements;
+  std::vector<FigureLayer> layers, measurements;
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
     auto const cells = shown.under(shown.scales[i], q);
     if (cells.empty()) continue;
@@ -81,12 +80,11 @@ Panel growth_panel(ShownCells const& shown, Quantity q) {
       if (value.theory) theory.points.push_back(CurvePoint::bare(d, *value.theory));
       if (auto const at = limit_of(q, d, shown.keys); at && d >= 4) limit.points.push_back(CurvePoint::bare(d, *at));
     }
-    if (shown.scales[i] == "none" && !limit.points.empty()) panel.layers.push_back(std::move(limit));
-    if (!theory.points.empty()) panel.layers.push_back(std::move(theory));
+    if (shown.scales[i] == "none" && !limit.points.empty()) layers.push_back(std::move(limit));
+    if (!theory.points.empty()) layers.push_back(std::move(theory));
   }
-  panel.layers.insert(panel.layers.end(), measurements.begin(), measurements.end());
-  panel.y = axis_over(panel.layers, q != Q::max_weight);
-  return panel;
+  layers.insert(layers.end(), measurements.begin(), measurements.end());
+  return panel_of(title_of(q), std::move(layers), q != Q::max_weight);
 }
 
 Figure growth(ShownCells const& shown, bool further) {
@@ -178,15 +176,14 @@ Panel fan(ShownCells const& shown, NormQuantiles const& norm, std::string const&
 
 /// The share of the mean square in the largest 1 % of the samples, joined.
 Panel share_of_top(ShownCells const& shown, NormQuantiles const& norm) {
-  Panel share{.title = fmt::format("% of Σ{}² in the top 1 % of samples", norm.name)};
+  std::vector<FigureLayer> layers;
   for (std::size_t i = 0; i < shown.scales.size(); ++i) {
     FigureLayer line{As::joined_intervals, {}, solid_look(i + 1), scale_text(shown.scales[i])};
     for (ScalingCell const* const cell : shown.under(shown.scales[i], norm.spread[4]))
       line.points.push_back(point_of(to_double(cell->d_k), *cell->get(norm.spread[4]), 100));
-    share.layers.push_back(std::move(line));
+    layers.push_back(std::move(line));
   }
-  share.y = axis_over(share.layers);
-  return share;
+  return panel_of(fmt::format("% of Σ{}² in the top 1 % of samples", norm.name), std::move(layers));
 }
 
 /// The median at the largest d_k over its limit, which leaves out all but the two largest logits.
@@ -304,7 +301,7 @@ std::optional<Figure> saturation_maps(ShownCells shown) {
 // ---------------------------------------------------------------- layers
 
 /// Gradients of each layer's query weights before training, a panel for each norm placement and scale; nothing without layers.
-std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cells) {
+std::optional<Figure> layers_before_training(CsvLines const& lines) {
   Figure figure{.name = "layers",
                 .title = "‖∂L/∂W_q‖ by layer, before training",
                 .caption =
@@ -312,18 +309,13 @@ std::optional<Figure> layers_before_training(std::vector<ScalingCell> const& cel
                     "head whose queries and keys start with components of variance 1, so that q·k has variance d_k where the norm "
                     "stands before it; layer 0 reads the embeddings. L: the cross entropy of random targets.",
                 .across = 2};
+  auto const place = [](CsvLine const& line) { return line["distribution"].find(" layer"); };
+  auto const stack = [&](CsvLine const& line) { return line["distribution"].substr(0, place(line)) + ", " + scale_text(line["scale"]); };
+  auto const layer = [&](CsvLine const& line) { return std::stod(line["distribution"].substr(place(line) + 6)); };
   Range range;
-  for (auto const& cell : cells) {
-    auto const* const value = cell.of_layer() ? cell.get(Q::query_weights_gradient) : nullptr;
-    if (value == nullptr) continue;
-    auto const split = cell.distribution.find(" layer");
-    auto const title = cell.distribution.substr(0, split) + ", " + scale_text(cell.scale), width = fmt::format("d_k {}", cell.d_k);
-    auto panel = std::ranges::find(figure.panels, title, &Panel::title);
-    if (panel == figure.panels.end()) panel = figure.panels.insert(panel, {.title = title});
-    auto line = std::ranges::find(panel->layers, width, &FigureLayer::name);
-    if (line == panel->layers.end()) line = panel->layers.insert(line, {As::joined_intervals, {}, solid_look(panel->layers.size()), width});
-    line->points.push_back(point_of(std::stod(cell.distribution.substr(split + 6)), *value));
-    range.include(value->mean);
+  for (auto const& [title, some] : grouped(lines_with(lines, {{"quantity", name(Q::query_weights_gradient)}}), stack)) {
+    figure.panels.push_back({.title = title, .layers = curves_of(grouped(some, by("d_k", "d_k {}")), layer, 1.96, solid_look)});
+    for (double const mean : numbers_of(some, "mean")) range.include(mean);
   }
   if (!(range.low > 0) || figure.panels.empty()) return std::nullopt;
   for (auto& panel : figure.panels) panel.y = log_axis({range.low / 1.5, range.high * 1.5});
@@ -379,7 +371,7 @@ std::vector<StudyPart> softmax_scaling_page(StudyRecord const& record) {
   }
   std::vector<StudyPart> parts{std::move(saturation), std::move(spread)};
   if (auto maps = saturation_maps(first)) parts.push_back({"From uniform to saturated", "", {std::move(*maps)}});
-  if (auto layers = layers_before_training(cells))
+  if (auto layers = layers_before_training(csv_lines(record.csv, record.folder / "results.csv")))
     parts.push_back({"Through layers, before training", table_of_layers(cells), {std::move(*layers)}});
   if (auto agreement = agreement_with_theory(cells)) parts.push_back({"Agreement with theory", "", {std::move(*agreement)}});
   return parts;

@@ -335,15 +335,11 @@ std::vector<ScalingCell> cells_of(CsvRows const& csv, std::filesystem::path cons
 
 CsvRows rows_of(std::vector<ScalingCell> const& cells) {
   CsvRows rows;
-  for (auto const& cell : cells) {
-    for (std::size_t q = 0; q < quantities; ++q) {
-      auto const& value = cell.values[q];
-      if (!value) continue;
-      rows.push_back({cell.distribution, cell.scale, std::to_string(cell.d_k), std::to_string(cell.keys), name(static_cast<Quantity>(q)),
-                      fmt::format("{}", value->mean), fmt::format("{}", value->standard_error),
-                      value->theory ? fmt::format("{}", *value->theory) : ""});
-    }
-  }
+  for (auto const& cell : cells)
+    for (std::size_t q = 0; q < quantities; ++q)
+      if (auto const& value = cell.values[q])
+        rows.push_back(line_of(cell.distribution, cell.scale, cell.d_k, cell.keys, name(static_cast<Quantity>(q)), value->mean,
+                               value->standard_error, csv_number(value->theory)));
   return rows;
 }
 

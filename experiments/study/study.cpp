@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -220,9 +223,49 @@ StudyResult result_of(std::vector<std::string> header, CsvRows const& rows) {
   return result;
 }
 
-CurvePoint point_at(CsvLine const& line, double x, double errors) {
-  double const mean = line.number("mean"), half = errors * line.number("standard_error");
-  return {x, mean, mean - half, mean + half};
+Measured measured_mean(std::vector<double> const& x) {
+  auto const n = static_cast<double>(x.size());
+  double const mean = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  double squares = 0;
+  for (double const value : x) squares += (value - mean) * (value - mean);
+  return {mean, std::sqrt(squares / (n - 1) / n), {}};
+}
+
+NumberOf over(std::string column) {
+  return [=](CsvLine const& line) { return line.number(column); };
+}
+
+std::vector<FigureLayer> curves_of(std::vector<LineGroup> const& groups, NumberOf const& x, double errors, Look (*look)(std::size_t)) {
+  std::vector<FigureLayer> layers;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    FigureLayer layer{As::joined_intervals, {}, look(i), groups[i].name};
+    for (auto const& line : groups[i].lines) {
+      double const at = x(line), mean = line.number("mean"), half = errors * line.number("standard_error");
+      if (std::isfinite(at)) layer.points.push_back({at, mean, mean - half, mean + half});
+    }
+    if (!layer.points.empty()) layers.push_back(std::move(layer));
+  }
+  return layers;
+}
+
+std::vector<FigureLayer> curves_beside_theory(std::vector<LineGroup> const& groups, NumberOf const& x) {
+  std::vector<FigureLayer> layers;
+  for (auto& measured : curves_of(groups, x, 2, solid_look)) {
+    FigureLayer theory{As::line, {}, measured.look, std::exchange(measured.name, "")};
+    for (auto const& line : std::ranges::find(groups, theory.name, &LineGroup::name)->lines)
+      theory.points.push_back(CurvePoint::bare(x(line), line.number("theory")));
+    std::ranges::sort(theory.points, {}, &CurvePoint::x);
+    measured.as = As::intervals;
+    layers.insert(layers.end(), {std::move(theory), std::move(measured)});
+  }
+  return layers;
+}
+
+Panel panel_of(std::string title, std::vector<FigureLayer> layers, bool log) {
+  for (auto& layer : layers)
+    for (auto& point : layer.points)
+      if (log) point.low = std::max(point.low, point.y / 10);
+  return {.title = std::move(title), .y = axis_over(layers, log), .layers = layers};
 }
 
 }  // namespace heed

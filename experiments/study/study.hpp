@@ -2,9 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "experiments/config/config.hpp"
 #include "experiments/data/files.hpp"
@@ -28,8 +31,33 @@ struct StudyResult {
 /// A result without findings: rows below a header.
 StudyResult result_of(std::vector<std::string> header, CsvRows const& rows);
 
-/// The mean of a line of results.csv at x, with so many standard errors on both sides.
-CurvePoint point_at(CsvLine const& line, double x, double errors = 2);
+/// One number of a study.
+struct Measured {
+  double mean = 0, standard_error = 0;
+  std::optional<double> theory = {};
+};
+
+/// The mean of n numbers with the standard error for independent ones.
+Measured measured_mean(std::vector<double> const& x);
+
+/// A line of results.csv: texts and numbers, each as it is.
+template <class... Fields>
+CsvRows::value_type line_of(Fields const&... fields) {
+  return {fmt::format("{}", fields)...};
+}
+
+/// A number of a line: that of a column.
+using NumberOf = std::function<double(CsvLine const&)>;
+NumberOf over(std::string column);
+
+/// For each group a curve of means at x with so many standard errors on both sides. A line whose x is not finite is left out, and so are
+/// curves without points.
+std::vector<FigureLayer> curves_of(std::vector<LineGroup> const& groups, NumberOf const& x, double errors = 2,
+                                   Look (*look)(std::size_t) = look_of);
+/// For each group a line of theory, and the means as points upon it.
+std::vector<FigureLayer> curves_beside_theory(std::vector<LineGroup> const& groups, NumberOf const& x);
+/// A panel of layers with their axis of y. On a logarithmic one, intervals reach down to a tenth of the value at most.
+Panel panel_of(std::string title, std::vector<FigureLayer> layers, bool log = false);
 
 /// What is measured at once: a point of the grid, a head of a run, a stack of layers.
 struct StudyCell {

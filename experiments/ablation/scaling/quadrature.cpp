@@ -25,7 +25,6 @@ struct Points {
       : ratio(static_cast<Index>(std::ceil(du / spacing - 1e-9))),
         dz(du / static_cast<double>(ratio)),
         half(static_cast<Index>(std::ceil(deviations * deviation / dz)) + more),
-        margin(more),
         lowest_sum(std::llround(lowest_score / dz)),
         highest_sum(std::llround(highest_score / dz)) {
     for (Index k = -half; k <= half; ++k) {
@@ -34,8 +33,8 @@ struct Points {
     }
     if (deviation < 0.02) return;
     shared = true;
-    origin = lowest_sum - margin;
-    for (Index x = origin; x <= highest_sum + margin; ++x) add_sum(static_cast<double>(x) * dz);
+    origin = lowest_sum - more;
+    for (Index x = origin; x <= highest_sum + more; ++x) add_sum(static_cast<double>(x) * dz);
   }
 
   /// Makes `power` and `damping` those of u.
@@ -58,7 +57,7 @@ struct Points {
 
   Index ratio;
   double dz;
-  Index half, margin, lowest_sum, highest_sum;
+  Index half, lowest_sum, highest_sum;
   std::vector<double> z, weight, power, damping;
 
  private:
@@ -71,30 +70,24 @@ struct Points {
   Index origin = 0;  ///< of the first sum
 };
 
-/// G_m,r(u) = ∫ N(z) z^r e^{m(z+u)} e^{−e^{z+u}} dz at one u.
-struct Transforms {
-  double g0 = 0, g2 = 0, g3 = 0, g4 = 0, z11 = 0, z21 = 0, z31 = 0, z22 = 0, z32 = 0, z42 = 0;
+/// G_m,r(u) = ∫ N(z) z^r e^{m(z+u)} e^{−e^{z+u}} dz at one u, for m up to 4 and r up to 2.
+using Transforms = std::array<std::array<double, 3>, 5>;
 
-  Transforms(Points const& points, std::vector<double> const& below, Index u) {
-    Index const begin = points.begin(u), end = points.end(u);
-    g0 = heed::at(below, begin);
-    for (Index k = begin; k < end; ++k) {
-      auto const i = static_cast<std::size_t>(k), at = points.at(k, u);
-      double const z = points.z[i], e = points.power[at], e2 = e * e;
-      double const w = points.weight[i] * points.damping[at];
-      g0 += w;
-      g2 += w * e2;
-      g3 += w * e2 * e;
-      g4 += w * e2 * e2;
-      z11 += w * e * z;
-      z21 += w * e2 * z;
-      z31 += w * e2 * e * z;
-      z22 += w * e2 * z * z;
-      z32 += w * e2 * e * z * z;
-      z42 += w * e2 * e2 * z * z;
+Transforms transforms_at(Index u, Points const& points, std::vector<double> const& below) {
+  Transforms g{};
+  g[0][0] = heed::at(below, points.begin(u));
+  for (Index k = points.begin(u); k < points.end(u); ++k) {
+    auto const at = points.at(k, u);
+    double const z = heed::at(points.z, k), e = points.power[at], e2 = e * e, w = heed::at(points.weight, k) * points.damping[at];
+    std::array const powers{w, w * e, w * e2, w * e2 * e, w * e2 * e2};
+    for (std::size_t m = 0; m < powers.size(); ++m) {
+      g[m][0] += powers[m];
+      g[m][1] += powers[m] * z;
+      g[m][2] += powers[m] * z * z;
     }
   }
-};
+  return g;
+}
 
 /// All but the largest weight.
 void add_moments(double deviation, std::vector<Index> const& keys, std::vector<SoftmaxExpectations>& result) {
@@ -103,18 +96,19 @@ void add_moments(double deviation, std::vector<Index> const& keys, std::vector<S
   for (double const weight : points.weight) below.push_back(below.back() + weight);
   for (Index u = points.first(); u <= points.last(); u += points.ratio) {
     points.prepare(u);
-    Transforms const g(points, below, u);
+    auto const g = transforms_at(u, points, below);
     double const everywhere = std::exp(-std::exp(static_cast<double>(u) * points.dz));
     for (std::size_t i = 0; i < keys.size(); ++i) {
       auto const n = static_cast<double>(keys[i]);
-      double const three = keys[i] > 2 ? std::pow(g.g0, n - 3) : 0, two = keys[i] > 2 ? three * g.g0 : 1, one = two * g.g0;
+      double const three = keys[i] > 2 ? std::pow(g[0][0], n - 3) : 0, two = keys[i] > 2 ? three * g[0][0] : 1, one = two * g[0][0];
       auto& e = result[i];
-      e.trace -= du * n * g.g2 * one;
-      e.frobenius_squared += du * n * ((g.g2 - g.g3 + g.g4 / 6) * one + (n - 1) / 6 * g.g2 * g.g2 * two);
-      e.entropy += du * (everywhere - one * g.g0);  // E log Σ e^z so far
-      double const square = g.z22 * one, product = (g.z32 * one + (n - 1) * g.z21 * g.z11 * two) / 2;
+      e.trace -= du * n * g[2][0] * one;
+      e.frobenius_squared += du * n * ((g[2][0] - g[3][0] + g[4][0] / 6) * one + (n - 1) / 6 * g[2][0] * g[2][0] * two);
+      e.entropy += du * (everywhere - one * g[0][0]);  // E log Σ e^z so far
+      double const square = g[2][2] * one, product = (g[3][2] * one + (n - 1) * g[2][1] * g[1][1] * two) / 2;
       double const squared_mean =
-          (g.z42 * one + (n - 1) * ((2 * g.z31 * g.z11 + g.g2 * g.z22) * two + (n - 2) * g.g2 * g.z11 * g.z11 * three)) / 6;
+          (g[4][2] * one + (n - 1) * ((2 * g[3][1] * g[1][1] + g[2][0] * g[2][2]) * two + (n - 2) * g[2][0] * g[1][1] * g[1][1] * three)) /
+          6;
       e.along_logits += du * n * (square - 2 * product + squared_mean);
     }
   }
@@ -153,11 +147,8 @@ void add_max_weight(double deviation, std::vector<Index> const& keys, std::vecto
 }
 
 void add(SoftmaxExpectations& to, SoftmaxExpectations const& e, double weight) {
-  to.trace += weight * e.trace;
-  to.frobenius_squared += weight * e.frobenius_squared;
-  to.entropy += weight * e.entropy;
-  to.max_weight += weight * e.max_weight;
-  to.along_logits += weight * e.along_logits;
+  using E = SoftmaxExpectations;
+  for (auto const each : {&E::trace, &E::frobenius_squared, &E::entropy, &E::max_weight, &E::along_logits}) to.*each += weight * e.*each;
 }
 
 }  // namespace
