@@ -35,21 +35,13 @@ std::optional<std::string> GroupSettings::contradiction() {
 }
 
 bool matches(std::string_view pattern, std::string_view name) {
-  std::size_t p = 0, n = 0, star = std::string_view::npos, after = 0;  // after the last *: it takes one letter more where the rest fails
-  while (n < name.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      after = n;
-    } else if (p < pattern.size() && pattern[p] == name[n]) {
-      ++p, ++n;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      n = ++after;
-    } else {
-      return false;
-    }
-  }
-  return pattern.find_first_not_of('*', p) == std::string_view::npos;
+  auto const star = pattern.find('*');
+  if (star == pattern.npos) return pattern == name;
+  if (!name.starts_with(pattern.substr(0, star))) return false;
+  pattern.remove_prefix(star + 1);
+  for (auto rest = star; rest <= name.size(); ++rest)  // where what the star takes may end
+    if (matches(pattern, name.substr(rest))) return true;
+  return false;
 }
 
 namespace {

@@ -69,12 +69,12 @@ Index unpack(std::string const& name, NamedTensors const& state, NamedTensors te
 
 }  // namespace
 
-Optimizer::Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots)
-    : name_(std::move(name)), slot_names_(std::move(slots)) {
-  for (auto const& [key, parameter] : parameters.all()) {
-    OptimizedParameter entry{key, parameter, {}, parameters.decays(key)};
-    for (std::size_t i = 0; i < slot_names_.size(); ++i) entry.slots.push_back(Tensor::zeros(parameter.shape(), parameter.dtype()));
-    entries_.push_back(std::move(entry));
+Optimizer::Optimizer(std::string name, std::shared_ptr<OptimizerSettings const> rule, Parameters const& parameters)
+    : name_(std::move(name)), rule_(std::move(rule)) {
+  for (auto const& each : parameters.all()) {
+    auto const& parameter = each.second;
+    OptimizedParameter& entry = entries_.emplace_back(OptimizedParameter{each.first, parameter, parameters.decays(each.first)});
+    entry.slots = mapped(rule_->slots(entry), [&](auto const&) { return Tensor::zeros(parameter.shape(), parameter.dtype()); });
   }
 }
 
@@ -105,23 +105,22 @@ void Optimizer::step(double lr, double gradient_factor) {
     trained.push_back(&entry);
     Tensor gradient = entry.parameter.grad();
     if (!gradient.defined()) gradient = Tensor::zeros(entry.parameter.shape(), entry.parameter.dtype());
-    gradients.push_back(direction(entry, gradient, gradient_factor));
+    gradients.push_back(rule_->direction(entry, gradient, gradient_factor));
   }
   ++steps_;
   for_stretches(mapped(gradients, &Tensor::elements), 0.3, [&](std::size_t i, Index begin, Index end) {
     Treatment const& treatment = trained[i]->treatment;
-    update(*trained[i], {gradients[i], lr * treatment.rate, gradient_factor, begin, end, steps_ - *treatment.first_update});
+    rule_->update(*trained[i], {gradients[i], lr * treatment.rate, gradient_factor, begin, end, steps_ - *treatment.first_update});
   });
   freeze();
 }
 
-Tensor Optimizer::direction(OptimizedParameter&, Tensor const& gradient, double) const { return gradient; }
-
 NamedTensors Optimizer::slots() const {
   NamedTensors tensors;
   for (OptimizedParameter const& entry : entries_) {
+    auto const names = rule_->slots(entry);
     for (std::size_t i = 0; i < entry.slots.size(); ++i)
-      tensors.emplace_back(fmt::format("{}.{}.{}", name_, slot_names_[i], entry.name), entry.slots[i]);
+      tensors.emplace_back(fmt::format("{}.{}.{}", name_, names[i], entry.name), entry.slots[i]);
   }
   return tensors;
 }
@@ -139,7 +138,7 @@ OptimizerSettings const& optimizer_settings(Choice const& choice) { return chose
 
 std::unique_ptr<Optimizer> make_optimizer(Choice const& choice, Parameters const& parameters) {
   OptimizerSettings const& settings = optimizer_settings(choice);
-  auto made = settings.make(parameters);
+  auto made = std::make_unique<Optimizer>(choice.kind, std::shared_ptr<OptimizerSettings const>(choice.settings, &settings), parameters);
   if (!settings.groups.items.empty() || settings.layer_decay || !parameters.rates().empty())
     made->treat(treatments(parameters, settings.groups.items, settings.layer_decay, settings.lr));
   return made;

@@ -49,12 +49,52 @@ struct Treatment {
 std::vector<Treatment> treatments(Parameters const& parameters, std::vector<GroupSettings> const& groups, std::optional<double> layer_decay,
                                   double lr);
 
+/// A parameter under an optimizer.
+struct OptimizedParameter {
+  std::string name;
+  Tensor parameter;
+  bool decays;
+  std::vector<Tensor> slots = {};  ///< its state, in the order of the slots' names; empty if it is never updated
+  Treatment treatment = {};
+
+  /// Its weight decay, where the optimizer's is `usual`.
+  double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) * treatment.decay_factor : 0; }
+  bool trains(Index update) const { return treatment.first_update && *treatment.first_update <= update; }
+};
+
+/// Elements [begin, end) of a parameter's arrays; the gradient is defined.
+struct ParameterRange {
+  Tensor const& gradient;
+  double lr, gradient_factor;
+  Index begin, end;
+  Index number;  ///< number of this update of the parameter, from 1
+};
+
+/// A kind of optimizer: its settings, and the rule by which it updates a parameter. `lr` is the schedule's base rate. Groups are common to
+/// all kinds and applied by make_optimizer().
+struct OptimizerSettings : Settings {
+  double lr = 1e-3;
+  double weight_decay = 0;
+  ListOf<GroupSettings> groups;
+  std::optional<double> layer_decay;
+  std::vector<Field> fields() final;
+  /// The kind's own fields.
+  virtual std::vector<Field> own_fields() = 0;
+  /// Names of the tensors that are a parameter's state.
+  virtual std::vector<std::string> slots(OptimizedParameter const& entry) const = 0;
+  /// What update() gets as the gradient of a whole parameter; here the gradient itself. May change the parameter's state.
+  virtual Tensor direction(OptimizedParameter&, Tensor const& gradient, double /*gradient_factor*/) const { return gradient; }
+  /// Updates a part of a parameter. Called from several threads.
+  virtual void update(OptimizedParameter& entry, ParameterRange const& part) const = 0;
+};
+
 /// Updates parameters by their gradients. Its state per parameter (momentum, moments) starts at zero; weight decay applies to the
 /// parameters that declare it (WeightDecay). Groups may give parameters their own rate and weight decay, or freeze them: for good, without
 /// state, or until an update, from which they are trained as if it were the first.
 class Optimizer {
  public:
-  virtual ~Optimizer() = default;
+  /// `name`: of the kind, with which the names of the state begin: NAME.SLOT.PARAMETER.
+  Optimizer(std::string name, std::shared_ptr<OptimizerSettings const> rule, Parameters const& parameters);
   Optimizer(Optimizer const&) = delete;
   Optimizer& operator=(Optimizer const&) = delete;
 
@@ -72,54 +112,14 @@ class Optimizer {
   /// another shape or dtype (joined_messages); then nothing has changed.
   void load_state(NamedTensors const& state);
 
- protected:
-  struct OptimizedParameter {
-    std::string name;
-    Tensor parameter;
-    std::vector<Tensor> slots;  ///< its state, in the order of the class's slot names; empty if it is never updated
-    bool decays;
-    Treatment treatment{};
-
-    /// Its weight decay, where the optimizer's is `usual`.
-    double decay(double usual) const { return decays ? treatment.weight_decay.value_or(usual) * treatment.decay_factor : 0; }
-    bool trains(Index update) const { return treatment.first_update && *treatment.first_update <= update; }
-  };
-  /// Elements [begin, end) of a parameter's arrays; the gradient is defined.
-  struct ParameterRange {
-    Tensor const& gradient;
-    double lr, gradient_factor;
-    Index begin, end;
-    Index number;  ///< number of this update of the parameter, from 1
-  };
-
-  /// `name` and `slots` name the state: NAME.SLOT.PARAMETER.
-  Optimizer(Parameters const& parameters, std::string name, std::vector<std::string> slots);
-  /// What update() gets as the gradient of a whole parameter; here the gradient itself. May change the parameter's state.
-  virtual Tensor direction(OptimizedParameter& entry, Tensor const& gradient, double gradient_factor) const;
-  /// Updates a part of a parameter. Called from several threads.
-  virtual void update(OptimizedParameter& entry, ParameterRange const& part) const = 0;
-
-  std::vector<OptimizedParameter> entries_;
-
  private:
   NamedTensors slots() const;
   void freeze();
 
   std::string name_;
-  std::vector<std::string> slot_names_;
+  std::shared_ptr<OptimizerSettings const> rule_;
+  std::vector<OptimizedParameter> entries_;
   Index steps_ = 0;
-};
-
-/// Settings of one kind of optimizer; `lr` is the schedule's base rate. Groups are common to all kinds and applied by make_optimizer().
-struct OptimizerSettings : Settings {
-  double lr = 1e-3;
-  double weight_decay = 0;
-  ListOf<GroupSettings> groups;
-  std::optional<double> layer_decay;
-  std::vector<Field> fields() final;
-  /// The kind's own fields.
-  virtual std::vector<Field> own_fields() = 0;
-  virtual std::unique_ptr<Optimizer> make(Parameters const& parameters) const = 0;
 };
 
 using OptimizerKind = KindOf<OptimizerSettings>;

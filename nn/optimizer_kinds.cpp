@@ -26,11 +26,12 @@ Field weight_decay_field(double* decay, std::string help) {
       .at_least(0);
 }
 
-struct SgdSettings : OptimizerSettings {
+/// Stochastic gradient descent with momentum, in PyTorch's form: v ← momentum·v + g; p ← p − lr·v.
+struct Sgd : OptimizerSettings {
   double momentum = 0;
   bool nesterov = false;
 
-  SgdSettings() { lr = 0.1; }
+  Sgd() { lr = 0.1; }
   std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
@@ -43,42 +44,30 @@ struct SgdSettings : OptimizerSettings {
     if (nesterov && momentum == 0) return "nesterov: wants a momentum above 0";
     return std::nullopt;
   }
-  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
-};
-
-/// Stochastic gradient descent with momentum, in PyTorch's form: v ← momentum·v + g; p ← p − lr·v.
-class Sgd : public Optimizer {
- public:
-  Sgd(Parameters const& parameters, SgdSettings const& settings)
-      : Optimizer(parameters, "sgd", settings.momentum > 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>{}),
-        settings_(settings) {}
-
- private:
+  std::vector<std::string> slots(OptimizedParameter const&) const override {
+    return momentum > 0 ? std::vector<std::string>{"velocity"} : std::vector<std::string>();
+  }
   void update(OptimizedParameter& entry, ParameterRange const& part) const override {
     Tensor none;
     kernels::sgd_update(entry.parameter, part.gradient, entry.slots.empty() ? none : entry.slots[0],
                         {.rate = part.lr,
                          .gradient_factor = part.gradient_factor,
-                         .l2 = entry.decay(settings_.weight_decay),
-                         .momentum = settings_.momentum,
-                         .nesterov = settings_.nesterov},
+                         .l2 = entry.decay(weight_decay),
+                         .momentum = momentum,
+                         .nesterov = nesterov},
                         {part.begin, part.end});
   }
-
-  SgdSettings settings_;
 };
 
-std::unique_ptr<Optimizer> SgdSettings::make(Parameters const& parameters) const { return std::make_unique<Sgd>(parameters, *this); }
-
-Declared<OptimizerKind> const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<SgdSettings>(); }}};
+Declared<OptimizerKind> const sgd{{"sgd", "stochastic gradient descent, with momentum", [] { return std::make_shared<Sgd>(); }}};
 
 /// Adam, and AdamW (Loshchilov & Hutter 2019): the same but for where the weight decay falls.
-struct AdamSettings : OptimizerSettings {
+struct Adam : OptimizerSettings {
   bool decoupled;
   std::vector<double> betas{0.9, 0.999};
   double eps = 1e-8;
 
-  explicit AdamSettings(bool is_decoupled) : decoupled(is_decoupled) { weight_decay = decoupled ? 0.01 : 0; }
+  explicit Adam(bool is_decoupled) : decoupled(is_decoupled) { weight_decay = decoupled ? 0.01 : 0; }
   std::vector<Field> own_fields() override {
     return {
         lr_field(&lr),
@@ -92,55 +81,19 @@ struct AdamSettings : OptimizerSettings {
     if (betas.size() == 2 && betas[0] < 1 && betas[1] < 1) return std::nullopt;
     return fmt::format("betas: wants two numbers in [0, 1), found [{}]", fmt::join(betas, ", "));
   }
-  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
-};
-
-class Adam : public Optimizer {
- public:
-  Adam(Parameters const& parameters, AdamSettings const& settings, std::string name)
-      : Optimizer(parameters, std::move(name), {"first", "second"}), of_adam_(settings) {}
-
- protected:
+  std::vector<std::string> slots(OptimizedParameter const&) const override { return {"first", "second"}; }
   void update(OptimizedParameter& entry, ParameterRange const& part) const override {
-    double const decay = entry.decay(of_adam_.weight_decay);
-    auto step = kernels::adam_step(part.number, part.lr, of_adam_.betas[0], of_adam_.betas[1], of_adam_.eps);
+    double const decay = entry.decay(weight_decay);
+    auto step = kernels::adam_step(part.number, part.lr, betas[0], betas[1], eps);
     step.gradient_factor = part.gradient_factor;
-    (of_adam_.decoupled ? step.shrink : step.l2) = of_adam_.decoupled ? 1 - part.lr * decay : decay;
+    (decoupled ? step.shrink : step.l2) = decoupled ? 1 - part.lr * decay : decay;
     kernels::adam_update(entry.parameter, part.gradient, entry.slots[0], entry.slots[1], step, {part.begin, part.end});
   }
-
- private:
-  AdamSettings of_adam_;
 };
 
-std::unique_ptr<Optimizer> AdamSettings::make(Parameters const& parameters) const {
-  return std::make_unique<Adam>(parameters, *this, decoupled ? "adamw" : "adam");
-}
-
-Declared<OptimizerKind> const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<AdamSettings>(false); }}};
+Declared<OptimizerKind> const adam{{"adam", "Adam (Kingma & Ba 2015)", [] { return std::make_shared<Adam>(false); }}};
 Declared<OptimizerKind> const adamw{
-    {"adamw", "Adam with decoupled weight decay (Loshchilov & Hutter 2019)", [] { return std::make_shared<AdamSettings>(true); }}};
-
-struct MuonSettings : AdamSettings {
-  double momentum = 0.95;
-  bool nesterov = true;
-  double adam_lr = 3e-4;
-
-  MuonSettings() : AdamSettings(true) { lr = 0.02, weight_decay = 0, betas = {0.9, 0.95}; }
-  std::vector<Field> own_fields() override {
-    return {
-        field(&lr, "lr", "peak learning rate of the layers' matrices").above(0),
-        field(&momentum, "momentum", "share of the previous momentum that is kept").in(0, 0.9999),
-        field(&nesterov, "nesterov", "Nesterov momentum (Nesterov 1983)"),
-        field(&adam_lr, "adam_lr", "peak learning rate of all other parameters, which adamw updates").above(0),
-        field(&betas, "betas", "of adamw").in(0, 1),
-        field(&weight_decay, "weight_decay", "factor λ of the term lr · λ · parameter subtracted at each step, of weights and embeddings")
-            .at_least(0),
-        field(&eps, "eps", "of adamw").at_least(0),
-    };
-  }
-  std::unique_ptr<Optimizer> make(Parameters const& parameters) const override;
-};
+    {"adamw", "Adam with decoupled weight decay (Loshchilov & Hutter 2019)", [] { return std::make_shared<Adam>(true); }}};
 
 /// x [n, m] with its singular values moved to between about 0.7 and 1.2: five Newton–Schulz steps X ← aX + (bA + cA²)X, A = XXᵀ, from
 /// x/‖x‖, on the side with fewer rows.
@@ -159,49 +112,58 @@ Tensor orthogonalised(Tensor const& x) {
 /// Muon (Jordan 2024): m ← βm + (1 − β)g; p ← (1 − lr·λ)p − lr·√max(1, rows/columns)·orthogonalised((1 − β)g + βm) for the layers'
 /// weight matrices [rows = out, columns = in], without Nesterov momentum orthogonalised(m); AdamW for the rest. The state of a matrix is m
 /// alone ("first").
-class Muon : public Adam {
- public:
-  Muon(Parameters const& parameters, MuonSettings const& settings) : Adam(parameters, settings, "muon"), settings_(settings) {
-    for (OptimizedParameter& entry : entries_)
-      if (is_matrix(entry)) entry.slots.pop_back();
+struct Muon : Adam {
+  double momentum = 0.95;
+  bool nesterov = true;
+  double adam_lr = 3e-4;
+
+  Muon() : Adam(true) { lr = 0.02, weight_decay = 0, betas = {0.9, 0.95}; }
+  std::vector<Field> own_fields() override {
+    return {
+        field(&lr, "lr", "peak learning rate of the layers' matrices").above(0),
+        field(&momentum, "momentum", "share of the previous momentum that is kept").in(0, 0.9999),
+        field(&nesterov, "nesterov", "Nesterov momentum (Nesterov 1983)"),
+        field(&adam_lr, "adam_lr", "peak learning rate of all other parameters, which adamw updates").above(0),
+        field(&betas, "betas", "of adamw").in(0, 1),
+        field(&weight_decay, "weight_decay", "factor λ of the term lr · λ · parameter subtracted at each step, of weights and embeddings")
+            .at_least(0),
+        field(&eps, "eps", "of adamw").at_least(0),
+    };
+  }
+  std::vector<std::string> slots(OptimizedParameter const& entry) const override {
+    return is_matrix(entry) ? std::vector<std::string>{"first"} : Adam::slots(entry);
+  }
+  Tensor direction(OptimizedParameter& entry, Tensor const& gradient, double gradient_factor) const override {
+    if (!is_matrix(entry)) return gradient;
+    NoGrad const no_grad;
+    Tensor const g = gradient_factor * gradient;
+    kernels::average_update(entry.slots[0], g, 1 - momentum, {0, g.elements()});
+    Tensor const& mean = entry.slots[0];
+    auto const rows = static_cast<double>(g.size(0)), columns = static_cast<double>(g.size(1));
+    Tensor const followed = nesterov ? (1 - momentum) * g + momentum * mean : mean;
+    return std::sqrt(std::max(1.0, rows / columns)) * orthogonalised(followed);
+  }
+  void update(OptimizedParameter& entry, ParameterRange const& part) const override {
+    if (is_matrix(entry)) {
+      Tensor none;
+      double const decay = entry.decay(weight_decay);
+      return kernels::sgd_update(entry.parameter, part.gradient, none,
+                                 {.rate = part.lr, .gradient_factor = 1, .l2 = decay, .momentum = 0, .nesterov = false},
+                                 {part.begin, part.end});
+    }
+    ParameterRange by_adam = part;
+    if (!entry.treatment.own_rate) by_adam.lr = part.lr * adam_lr / lr;
+    Adam::update(entry, by_adam);
   }
 
  private:
   static bool is_matrix(OptimizedParameter const& entry) {
     return entry.parameter.rank() == 2 && entry.decays && entry.name.ends_with(".weight") && in_a_layer(entry.name);
   }
-
-  Tensor direction(OptimizedParameter& entry, Tensor const& gradient, double gradient_factor) const override {
-    if (!is_matrix(entry)) return gradient;
-    NoGrad const no_grad;
-    Tensor const g = gradient_factor * gradient;
-    kernels::average_update(entry.slots[0], g, 1 - settings_.momentum, {0, g.elements()});
-    Tensor const& momentum = entry.slots[0];
-    auto const rows = static_cast<double>(g.size(0)), columns = static_cast<double>(g.size(1));
-    Tensor const followed = settings_.nesterov ? (1 - settings_.momentum) * g + settings_.momentum * momentum : momentum;
-    return std::sqrt(std::max(1.0, rows / columns)) * orthogonalised(followed);
-  }
-
-  void update(OptimizedParameter& entry, ParameterRange const& part) const override {
-    if (is_matrix(entry)) {
-      Tensor none;
-      double const decay = entry.decay(settings_.weight_decay);
-      return kernels::sgd_update(entry.parameter, part.gradient, none,
-                                 {.rate = part.lr, .gradient_factor = 1, .l2 = decay, .momentum = 0, .nesterov = false},
-                                 {part.begin, part.end});
-    }
-    ParameterRange by_adam = part;
-    if (!entry.treatment.own_rate) by_adam.lr = part.lr * settings_.adam_lr / settings_.lr;
-    Adam::update(entry, by_adam);
-  }
-
-  MuonSettings settings_;
 };
 
-std::unique_ptr<Optimizer> MuonSettings::make(Parameters const& parameters) const { return std::make_unique<Muon>(parameters, *this); }
-
 Declared<OptimizerKind> const muon{
-    {"muon", "Muon for the layers' matrices, adamw for the rest (Jordan 2024)", [] { return std::make_shared<MuonSettings>(); }}};
+    {"muon", "Muon for the layers' matrices, adamw for the rest (Jordan 2024)", [] { return std::make_shared<Muon>(); }}};
 
 }  // namespace
 

@@ -21,10 +21,10 @@ struct AttentionForm {
   double scale = 1;
   std::shared_ptr<PairSum const> sum = {};
   std::shared_ptr<PairFinish const> finish = {};
-  std::optional<double> softcap = {};          ///< c: cap(e) = c tanh(e/c)
-  std::shared_ptr<RowAlign const> align = {};  ///< null: softmax
-  double window = 0;      ///< if > 0: only keys within this distance of the query's centre, by default the query's position
-  bool gaussian = false;  ///< weights times exp(−(j − centre)²/(2 deviation²)); needs centres
+  std::optional<double> softcap = {};  ///< c: cap(e) = c tanh(e/c)
+  RowAlign const* align = nullptr;     ///< null: softmax
+  double window = 0;                   ///< if > 0: only keys within this distance of the query's centre, by default the query's position
+  bool gaussian = false;               ///< weights times exp(−(j − centre)²/(2 deviation²)); needs centres
   double deviation = 1;
   std::optional<HardRead> hard = {};          ///< reads one key instead of the expectation
   std::optional<WeightDropout> dropout = {};  ///< applied last, after the Gaussian and a hard read

@@ -103,7 +103,7 @@ class Head : public BlockOfRows {
     if (!derived) return;
     if (c.form.finish) sums_ = block();
     if (c.form.softcap) capped_ = block();
-    if (c.form.align && c.form.align->wants_scores()) scores_ = block();
+    if (c.form.align && c.form.align->wants_scores) scores_ = block();
   }
 
   /// Statistics (RowStatistic) of row i of whole rows after align(), of the weights times the Gaussian if there is one.
@@ -192,7 +192,7 @@ class Head : public BlockOfRows {
       if (scores_.defined()) std::copy_n(inside, count, inside_of(scores_, i));
       T* const numbers = kept + at(first_ + i) * kept_numbers;
       if (c_.form.align) {
-        if (count > 0) c_.form.align->weights(align_row(i, numbers, nullptr), known);
+        if (count > 0) std::get<RowAlign::Loops<T>>(c_.form.align->loops).weights(align_row(i, numbers, nullptr), known);
       } else if (known) {
         scaled_exp_row(inside, numbers[0], numbers[1], inside, count);
       } else if (count > 0) {

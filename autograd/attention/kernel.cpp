@@ -204,7 +204,8 @@ class HeadBackward {
       T* const inside = row + (s.first - head_.all_.first);
       head_.clear_outside(i, dscores_.template mutable_data<T>().data());
       T* const parameter = to_.align_of_row != nullptr ? to_.align_of_row + query : to_.align;
-      if (count > 0) c_.form.align->gradients(head_.align_row(i, kept + query * kept_numbers, inside, parameter));
+      auto const& loops = std::get<RowAlign::Loops<T>>(c_.form.align->loops);
+      if (count > 0) loops.gradients(head_.align_row(i, kept + query * kept_numbers, inside, parameter));
     } else {
       T const* const p = head_.weights() + i * head_.row_stride_;
       if (inner_.empty())

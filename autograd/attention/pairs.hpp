@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "autograd/attention/attention.hpp"
@@ -100,20 +101,19 @@ class PairFinish {
 };
 
 /// Weights from the scores of one row.
-class RowAlign {
- public:
-  virtual ~RowAlign() = default;
-  /// Sets the weights, and in `kept` what the derivative needs; `again`: reads `kept` instead of writing it.
-  virtual void weights(kernels::AlignRow<float> const& row, bool again) const = 0;
-  virtual void weights(kernels::AlignRow<double> const& row, bool again) const = 0;
-  /// Turns the weights' gradients into the scores', in place.
-  virtual void gradients(kernels::AlignRow<float> const& row) const = 0;
-  virtual void gradients(kernels::AlignRow<double> const& row) const = 0;
-  /// Whether the derivative reads the scores as well as the weights.
-  virtual bool wants_scores() const { return false; }
+struct RowAlign {
+  template <class T>
+  struct Loops {
+    /// Sets the weights, and in `kept` what the derivative needs; `again`: reads `kept` instead of writing it.
+    void (*weights)(kernels::AlignRow<T> const& row, bool again);
+    /// Turns the weights' gradients into the scores', in place.
+    void (*gradients)(kernels::AlignRow<T> const& row);
+  };
+  std::tuple<Loops<float>, Loops<double>> loops;
+  bool wants_scores;  ///< whether the derivative reads the scores as well as the weights
   /// Weights of scores [B, H, n, m]: `visible` is 1 at the keys in a row's range, `seen` [B or 1, 1, n, 1] the number of keys its query
   /// sees; parameter [H], or [B, H, n].
-  virtual Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter) const = 0;
+  Tensor (*composed)(Tensor const& scores, Tensor const& visible, Tensor const& seen, Tensor const& parameter);
 };
 
 /// Σ_c f(q_ic, k_jc, w_c) of every pair: query [B, n, H·d], key [B, m, G·d], weight [H, d] or undefined → [B, H, n, m]; head h reads group

@@ -49,10 +49,6 @@ std::vector<std::pair<std::string, double>> Dataset::reference_losses() const {
 
 template void Registry<DataKind>::add(DataKind);
 
-Choice task_choice() {
-  return choice_of<DataKind>("", [](DataKind const& kind) { return kind.task; });
-}
-
 std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& context) {
   DataKind const& kind = Registry<DataKind>::at(data.kind, "data.kind: there is no");
   if (context.held_out != "validation" && context.held_out != "test")
@@ -62,6 +58,7 @@ std::unique_ptr<Dataset> open_dataset(Choice const& data, DataContext const& con
   std::vector<std::string> elsewhere;
   DataContext noting = context;
   noting.elsewhere = &elsewhere;
+  noting.kind = data.kind;
   auto dataset = kind.open(*data.settings, noting);
   if (!elsewhere.empty() && !context.quiet)
     fmt::print(stderr, "data are taken from where the run has read them, unchanged: {}\n", fmt::join(elsewhere, ", "));

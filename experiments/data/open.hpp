@@ -26,6 +26,7 @@ struct DataContext {
   std::vector<std::string>* elsewhere = nullptr;  ///< output: files found only where an earlier run read them (locate)
   std::string tokenizer = {};                     ///< a trained model's, as JSON: used instead of one read from a folder or trained
   ReadFiles* tokenizer_files = nullptr;           ///< output: the files that a tokenizer was read from
+  std::string kind = {};                          ///< the data's, from open_dataset()
 };
 
 /// The kinds of data that are synthetic tasks.
@@ -44,7 +45,6 @@ struct DataKind {
   std::string help;
   std::function<std::shared_ptr<Settings>()> settings;
   std::function<std::unique_ptr<Dataset>(Settings const&, DataContext const&)> open;
-  bool task = false;  ///< a synthetic task (experiments/data/tasks)
   DataParts parts = DataParts::validation;
 };
 extern template void Registry<DataKind>::add(DataKind);  // compiled once
@@ -59,12 +59,8 @@ std::unique_ptr<Dataset> open_as(S const& settings, DataContext const& context) 
 template <class S>
 DataKind data_kind(std::string name, std::string help, std::unique_ptr<Dataset> (*open)(S const&, DataContext const&),
                    DataParts parts = DataParts::validation) {
-  return {std::move(name),
-          std::move(help),
-          [] { return std::make_shared<S>(); },
-          [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); },
-          false,
-          parts};
+  return {std::move(name), std::move(help), [] { return std::make_shared<S>(); },
+          [open](Settings const& settings, DataContext const& context) { return open(dynamic_cast<S const&>(settings), context); }, parts};
 }
 
 }  // namespace heed

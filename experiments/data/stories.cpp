@@ -19,11 +19,12 @@ namespace heed {
 
 namespace {
 
-/// The tasks of labelled examples, with the defaults of their keys.
-std::vector<std::shared_ptr<ExampleTask>> example_tasks() {
-  std::vector<std::shared_ptr<ExampleTask>> tasks;
+/// The tasks of labelled examples by name, with the defaults of their keys.
+using ExampleTasks = std::vector<std::pair<std::string, std::shared_ptr<ExampleTask>>>;
+ExampleTasks example_tasks() {
+  ExampleTasks tasks;
   for (auto const& option : choice_of<DataKind>().options)
-    if (auto const task = std::dynamic_pointer_cast<ExampleTask>(option.make())) tasks.push_back(task);
+    if (auto const task = std::dynamic_pointer_cast<ExampleTask>(option.make())) tasks.emplace_back(option.name, task);
   return tasks;
 }
 
@@ -41,7 +42,7 @@ struct StoriesSettings : TextSettings {
                           field(&held_out_lines, "held_out_lines", "lines of the held-out text, the same for every seed").in(1, 1e6)});
   }
   std::optional<std::string> contradiction() override {
-    auto const known = mapped(example_tasks(), [](auto const& task) { return task->name; });
+    auto const known = mapped(example_tasks(), &ExampleTasks::value_type::first);
     for (auto const& task : tasks)
       if (std::ranges::find(known, task) == known.end())
         return fmt::format("tasks: there is no task '{}'{}; there are {}", task, did_you_mean(task, known), fmt::join(known, ", "));
@@ -59,10 +60,10 @@ std::string full_text(Example const& example) {
 }
 
 /// `lines` lines, written by the tasks in turn.
-std::string text_of(std::vector<std::shared_ptr<ExampleTask>> const& tasks, Index lines, Stream const& stream) {
+std::string text_of(ExampleTasks const& tasks, Index lines, Stream const& stream) {
   std::string text;
   for (Index line = 0; line < lines; ++line) {
-    auto const& task = *tasks[static_cast<std::size_t>(line) % tasks.size()];
+    auto const& task = *at(tasks, line % std::ssize(tasks)).second;
     auto const draws = stream.child(static_cast<std::uint64_t>(line));
     auto const answers = static_cast<std::uint64_t>(task.answers());
     Example example;
@@ -85,9 +86,9 @@ struct Stories : TextDataset {
 std::unique_ptr<Dataset> open_stories(StoriesSettings const& settings, DataContext const& context) {
   auto tasks = example_tasks();
   if (!settings.tasks.empty())
-    std::erase_if(tasks, [&](auto const& task) { return std::ranges::find(settings.tasks, task->name) == settings.tasks.end(); });
+    std::erase_if(tasks, [&](auto const& task) { return std::ranges::find(settings.tasks, task.first) == settings.tasks.end(); });
   ReadFiles read;
-  for (auto const& task : tasks) read.merge(task->open(context));
+  for (auto const& task : tasks) read.merge(task.second->open(context));
   auto const told_by = [&](Index lines, Stream const& stream) { return TextFiles{text_of(tasks, lines, stream), {0}}; };
   return std::make_unique<Stories>(told_by(settings.lines, Stream(context.seed, "stories")), settings, context,
                                    told_by(settings.held_out_lines, Stream(0, "stories.held_out")), std::move(read));

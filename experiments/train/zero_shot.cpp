@@ -38,6 +38,7 @@ std::unique_ptr<Dataset> opened(fs::path const& file, DataContext const& context
   if (examples == nullptr)
     throw ConfigError(location_of(document, "data.kind"), fmt::format("data.kind: {} are not labelled examples", described.data.kind));
   DataContext own = context;
+  own.kind = described.data.kind;
   own.config_folder = fs::absolute(file).parent_path();
   auto read = examples->read(own);
   read.join = examples->join;

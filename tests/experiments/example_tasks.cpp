@@ -15,7 +15,9 @@ TEST_SUITE("example_tasks") {
   using test::Keys, test::chosen, test::split_words;
   using Words = std::vector<std::string>;
 
-  DataContext context(std::uint64_t seed = 1) { return {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true}; }
+  DataContext context(std::uint64_t seed = 1, std::string const& kind = "") {
+    return {.config_folder = {}, .data_folder = {}, .seed = seed, .quiet = true, .kind = kind};
+  }
 
   std::shared_ptr<ExampleSource> source_of(std::string const& task, Keys const& keys = {}) {
     return std::dynamic_pointer_cast<ExampleSource>(chosen(choice_of<DataKind>(), task, keys).settings);
@@ -24,7 +26,7 @@ TEST_SUITE("example_tasks") {
   Examples examples_of(std::string const& task, Keys const& keys = {}, std::uint64_t seed = 1) {
     auto const source = source_of(task, keys);
     REQUIRE(!source->contradiction());
-    return source->read(context(seed));
+    return source->read(context(seed, task));
   }
 
   Words wholes(std::vector<Example> const& examples) {

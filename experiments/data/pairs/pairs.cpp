@@ -26,8 +26,8 @@ struct PairsSettings : Settings {
 /// Pairs of a task, as rows of an encoder–decoder (batch_of).
 class PairsDataset : public DrawnDataset {
  public:
-  PairsDataset(PairsSettings const& settings, std::uint64_t seed)
-      : DrawnDataset(seed, "pairs." + settings.task.kind + ".held_out", settings.validation),
+  PairsDataset(PairsSettings const& settings, DataContext const& context)
+      : DrawnDataset(context.seed, "pairs." + settings.task.kind + ".held_out", settings.validation),
         settings_(settings),
         task_(dynamic_cast<PairTask const&>(*settings_.task.settings)) {
     facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_.words());
@@ -88,11 +88,8 @@ class PairsDataset : public DrawnDataset {
   PairTask const& task_;
 };
 
-std::unique_ptr<Dataset> open_pairs(PairsSettings const& settings, DataContext const& context) {
-  return std::make_unique<PairsDataset>(settings, context.seed);
-}
-
-Declared<DataKind> const pairs_data{data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_pairs)};
+Declared<DataKind> const pairs_data{
+    data_kind("pairs", "synthetic pairs of a source and a target, for encoder–decoders", open_as<PairsSettings, PairsDataset>)};
 
 }  // namespace
 

@@ -73,41 +73,35 @@ struct DigitPictures : PictureTask {
 
   /// Throws FileError if more than half of a part's digits are trained on. (A few of many may look alike.)
   ReadFiles open(DataContext const& context) override {
-    auto read = PictureTask::open(context);
-    auto const read_part = [&](PicturePart part, std::string const& name, std::string const& file) -> std::vector<Digit> const& {
+    ReadFiles read;
+    auto const read_part = [&](std::string const& name, std::string const& file) {
       auto const path = locate(file, context);
-      at(digits_, part) = read_digits(path);
+      auto digits = read_digits(path);
       read[name] = {path.string(), sha256_of_file(path)};
-      return at(digits_, part);
+      return digits;
     };
-    bool const tests = context.held_out == "test";
-    std::string const name = tests ? "test" : "validation";
-    auto const& training = read_part(PicturePart::training, "training", train);
-    auto const& digits = tests ? read_part(PicturePart::test, name, test) : read_part(PicturePart::validation, name, held_out);
-    std::set<Digit> const trained(training.begin(), training.end());
-    auto const count = std::ranges::count_if(digits, [&](Digit const& digit) { return trained.contains(digit); });
-    if (2 * count > std::ssize(digits))
+    training_ = read_part("training", train);
+    held_out_ = read_part(context.held_out, context.held_out == "test" ? test : held_out);
+    std::set<Digit> const trained(training_.begin(), training_.end());
+    auto const count = std::ranges::count_if(held_out_, [&](Digit const& digit) { return trained.contains(digit); });
+    if (2 * count > std::ssize(held_out_))
       throw FileError(fmt::format("{}: {} of its {} digits are in {} too, the file that is trained on; held-out digits must be others",
-                                  read[name].file, count, digits.size(), read["training"].file));
+                                  read[context.held_out].file, count, held_out_.size(), read["training"].file));
     return read;
   }
 
-  std::vector<std::string> words() const override {
-    std::vector<std::string> all(digit_names.begin(), digit_names.end());
-    std::ranges::sort(all);
-    return all;
-  }
+  std::vector<std::string> words() const override { return {digit_names.begin(), digit_names.end()}; }
   PictureSizes sizes() const override { return {.channels = 1, .levels = 17, .side = pixels_across, .words_each = 1}; }
 
-  std::vector<std::int32_t> put(PictureCell const& square, Index, Index, Stream const& draws, PicturePart part) const override {
-    auto const& from = at(digits_, part);
+  std::vector<std::string> put(PictureCell const& square, Index, Index, Stream const& draws, bool of_held_out) const override {
+    auto const& from = of_held_out ? held_out_ : training_;
     Digit const& digit = at(from, draw_number(draws, 0, std::ssize(from)));
     for (Index i = 0; i < std::ssize(digit.pixels); ++i) square.at(0, i / pixels_across, i % pixels_across) = at(digit.pixels, i);
-    return {number_of(digit_names[digit.value])};
+    return {digit_names[digit.value]};
   }
 
  private:
-  std::array<std::vector<Digit>, 3> digits_;  // by part
+  std::vector<Digit> training_, held_out_;
 };
 
 Declared<DataKind> const digits_data{picture_kind<DigitPictures>(

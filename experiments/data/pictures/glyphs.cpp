@@ -86,20 +86,18 @@ struct Glyphs : PictureTask {
       for (Index i = 0; i < shape_count; ++i) all.emplace_back(at(shapes, i).name);
     if (tells_of("place"))
       for (Index i = 0; i < rows * columns; ++i) all.push_back(cell_name(i / columns, i % columns));
-    std::ranges::sort(all);
     return all;
   }
 
   PictureSizes sizes() const override { return {.channels = 3, .levels = 256, .side = cell, .words_each = std::ssize(tells)}; }
 
-  std::vector<std::int32_t> put(PictureCell const& square, Index row, Index column, Stream const& draws, PicturePart) const override {
+  std::vector<std::string> put(PictureCell const& square, Index row, Index column, Stream const& draws, bool) const override {
     auto const& colour = at(colours, draw_number(draws, 0, colour_count));
     auto const& shape = at(shapes, draw_number(draws, 1, shape_count));
     paint(square, colour, shape, draws);
-    std::vector<std::int32_t> numbers;
-    for (auto const& what : tells)
-      numbers.push_back(number_of(what == "colour" ? colour.name : what == "shape" ? shape.name : cell_name(row, column)));
-    return numbers;
+    return mapped(tells, [&](auto const& what) {
+      return what == "colour" ? colour.name : what == "shape" ? shape.name : cell_name(row, column);
+    });
   }
 
   void finish(std::span<Index> pixels, Stream const& draws) const override {

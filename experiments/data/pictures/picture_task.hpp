@@ -1,21 +1,15 @@
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "autograd/random.hpp"
 #include "experiments/data/open.hpp"
 
 namespace heed {
-
-/// A split of the data.
-enum class PicturePart { training, validation, test };
 
 /// A square cell of a picture, in which one thing is drawn.
 struct PictureCell {
@@ -43,42 +37,25 @@ struct PictureTask : Settings {
   /// The task's own keys; they precede the shared ones.
   virtual std::vector<Field> keys() = 0;
   /// Reads what it needs, and returns the files that were read; called once, before everything below.
-  virtual ReadFiles open(DataContext const&) {
-    words_ = words();
-    return {};
-  }
-  /// All words, sorted.
+  virtual ReadFiles open(DataContext const&) { return {}; }
+  /// All words.
   virtual std::vector<std::string> words() const = 0;
   virtual PictureSizes sizes() const = 0;
-  /// Draws a thing into an empty (all 0) cell, with choices from `draws`, and returns its words' ids.
-  virtual std::vector<std::int32_t> put(PictureCell const& cell, Index row, Index column, Stream const& draws, PicturePart part) const = 0;
+  /// Draws a thing into an empty (all 0) cell, with choices from `draws`, and returns its words.
+  virtual std::vector<std::string> put(PictureCell const& cell, Index row, Index column, Stream const& draws, bool held_out) const = 0;
   /// Changes the whole picture after the things are drawn; by default nothing.
   virtual void finish(std::span<Index>, Stream const&) const {}
 
   std::vector<Field> fields() final;
   std::optional<std::string> contradiction() override;
-
- protected:
-  std::int32_t number_of(std::string_view word) const {
-    return static_cast<std::int32_t>(std::ranges::lower_bound(words_, word) - words_.begin());
-  }
-
- private:
-  std::vector<std::string> words_;
 };
 
-std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context);
+std::unique_ptr<Dataset> open_pictures(std::unique_ptr<PictureTask> task, DataContext const& context);
 
 template <class T>
 DataKind picture_kind(std::string const& name, std::string const& help, DataParts parts = DataParts::validation) {
-  return {name,
-          help,
-          [] { return std::make_shared<T>(); },
-          [name](Settings const& settings, DataContext const& context) {
-            return open_pictures(name, std::make_unique<T>(dynamic_cast<T const&>(settings)), context);
-          },
-          false,
-          parts};
+  auto const open = [](T const& task, DataContext const& context) { return open_pictures(std::make_unique<T>(task), context); };
+  return data_kind<T>(name, help, open, parts);
 }
 
 }  // namespace heed

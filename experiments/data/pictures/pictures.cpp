@@ -16,35 +16,37 @@ namespace {
 /// A picture and its caption, and the cell that each word tells of.
 struct Captioned {
   std::vector<Index> pixels;
-  SequencePair caption = {};  // as its target; there is no source
-  std::vector<Index> cells;
+  std::string text = {};
+  SequencePair caption = {};  // the text as its target; there is no source
+  std::vector<Index> cells = {};
 };
 
 /// Held-out pictures are drawn from NAME.held_out, or NAME.test.
 class PicturesDataset : public DrawnDataset {
  public:
-  PicturesDataset(std::string name, std::unique_ptr<PictureTask> task, DataContext const& context)
-      : DrawnDataset(context.seed, name + (context.held_out == "test" ? ".test" : ".held_out"), task->validation),
-        name_(std::move(name)),
+  PicturesDataset(std::unique_ptr<PictureTask> task, DataContext const& context)
+      : DrawnDataset(context.seed, context.kind + (context.held_out == "test" ? ".test" : ".held_out"), task->validation),
+        name_(context.kind),
         task_(std::move(task)),
-        sizes_(task_->sizes()),
-        part_(context.held_out == "test" ? PicturePart::test : PicturePart::validation) {
+        sizes_(task_->sizes()) {
     facts_.files = task_->open(context);
-    facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(task_->words());
-    Index const places = longest() + 1, words = facts_.tokenizer->vocabulary();
+    auto words = task_->words();
+    std::ranges::sort(words);
+    facts_.tokenizer = facts_.source_tokenizer = word_tokenizer(words);
+    Index const places = longest() + 1, vocabulary = facts_.tokenizer->vocabulary();
     facts_.signature = {{.name = "image", .classes = sizes_.levels, .vocabulary = "image", .shape = {sizes_.channels, height(), width()}},
-                        {.name = "inputs", .classes = words, .longest = places},
-                        {.name = "targets", .classes = words, .longest = places}};
+                        {.name = "inputs", .classes = vocabulary, .longest = places},
+                        {.name = "targets", .classes = vocabulary, .longest = places}};
     facts_.description = values_of(*task_);
-    facts_.description["vocabulary"] = words;
+    facts_.description["vocabulary"] = vocabulary;
     for (auto const& [of, read] : facts_.files) facts_.description["files"].push_back({{"file", read.file}, {"sha256", read.sha256}});
-    facts_.bounds = {chance(task_->words())};
+    facts_.bounds = {chance(words)};
   }
 
   /// A word comes from any pixel of its cell: places of the source are pixels, row by row.
   Original original(Index row) const override {
     if (row < 0 || row >= held_out()) return {};
-    auto const [pixels, caption, cells] = picture(held_out_draws().child(static_cast<std::uint64_t>(row)), part_);
+    auto const [pixels, text, caption, cells] = picture(held_out_draws().child(static_cast<std::uint64_t>(row)), true);
     std::vector<Link> links;
     Index const side = sizes_.side;
     for (std::size_t word = 0; word < cells.size(); ++word) {
@@ -52,7 +54,7 @@ class PicturesDataset : public DrawnDataset {
       for (Index i = 0; i < side * side; ++i)
         links.push_back({static_cast<Index>(word), (top + i / side) * width() + left + i % side, false});
     }
-    return {sentence_of(*facts_.tokenizer, caption.target), std::move(links)};
+    return {text, std::move(links)};
   }
 
  private:
@@ -60,19 +62,20 @@ class PicturesDataset : public DrawnDataset {
   Index width() const { return task_->columns * sizes_.side; }
   Index longest() const { return task_->most * sizes_.words_each; }
 
-  Captioned picture(Stream const& draws, PicturePart part) const {
-    Captioned result{std::vector<Index>(static_cast<std::size_t>(sizes_.channels * height() * width())), {}, {}};
+  Captioned picture(Stream const& draws, bool held_out) const {
+    Captioned result{std::vector<Index>(static_cast<std::size_t>(sizes_.channels * height() * width()))};
     auto const things = task_->least + draw_number(draws.child("things"), 0, task_->most - task_->least + 1);
     auto cells = different_numbers(draws.child("cells"), things, task_->rows * task_->columns);
     std::ranges::sort(cells);
     for (Index const cell : cells) {
       Index const row = cell / task_->columns, column = cell % task_->columns;
       PictureCell const square{result.pixels, height(), width(), row * sizes_.side, column * sizes_.side};
-      for (auto const word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), part)) {
-        result.caption.target.push_back(word);
+      for (auto const& word : task_->put(square, row, column, draws.child("thing").child(static_cast<std::uint64_t>(cell)), held_out)) {
+        result.text += (result.cells.empty() ? "" : " ") + word;
         result.cells.push_back(cell);
       }
     }
+    result.caption.target = tokens_of(*facts_.tokenizer, result.text);
     task_->finish(result.pixels, draws.child("finish"));
     return result;
   }
@@ -84,19 +87,13 @@ class PicturesDataset : public DrawnDataset {
     std::vector<Captioned> rows(static_cast<std::size_t>(range.count));
     parallel_for(range.count, 20.0 * static_cast<double>(sizes_.channels * height() * width()), [&](Index begin, Index end) {
       for (Index row = begin; row < end; ++row)
-        heed::at(rows, row) = picture(draws.child(static_cast<std::uint64_t>(range.first + row)), held_out ? part_ : PicturePart::training);
+        heed::at(rows, row) = picture(draws.child(static_cast<std::uint64_t>(range.first + row)), held_out);
     });
-    return in_tokens(std::move(rows));
+    return joined(rows);
   }
 
-  /// The marks come before the words.
-  Batch in_tokens(std::vector<Captioned> rows) const {
-    std::vector<SequencePair const*> captions;
-    for (auto& row : rows) {
-      for (auto& word : row.caption.target) word += Tokenizer::marks;
-      captions.push_back(&row.caption);
-    }
-    Batch result = batch_of(captions);
+  Batch joined(std::vector<Captioned> const& rows) const {
+    Batch result = batch_of(mapped(rows, [](Captioned const& row) { return &row.caption; }));
     result.set("source", {});
     result.set("source_lengths", {});
     Tensor image({std::ssize(rows), sizes_.channels, height(), width()}, DType::int64);
@@ -109,7 +106,6 @@ class PicturesDataset : public DrawnDataset {
   std::string name_;
   std::unique_ptr<PictureTask> task_;
   PictureSizes sizes_;
-  PicturePart part_;  ///< that is held out
 };
 
 }  // namespace
@@ -127,8 +123,8 @@ std::optional<std::string> PictureTask::contradiction() {
   return std::nullopt;
 }
 
-std::unique_ptr<Dataset> open_pictures(std::string const& name, std::unique_ptr<PictureTask> task, DataContext const& context) {
-  return std::make_unique<PicturesDataset>(name, std::move(task), context);
+std::unique_ptr<Dataset> open_pictures(std::unique_ptr<PictureTask> task, DataContext const& context) {
+  return std::make_unique<PicturesDataset>(std::move(task), context);
 }
 
 }  // namespace heed

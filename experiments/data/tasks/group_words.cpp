@@ -9,8 +9,10 @@
 //
 // Token 0 is a blank; element g is token 1 + g.
 
+#include <algorithm>
 #include <map>
 #include <numeric>
+#include <set>
 #include <utility>
 
 #include "experiments/data/tasks/group.hpp"
@@ -28,20 +30,16 @@ Permutation composed(Permutation const& g, Permutation const& h) {
 }
 
 FiniteGroup generated_by(std::vector<Permutation> const& generators) {
-  std::map<Permutation, Index> number;
+  std::set<Permutation> all;
   for (std::vector<Permutation> open = generators; !open.empty();) {
     auto const element = open.back();
     open.pop_back();
-    if (!number.emplace(element, 0).second) continue;
+    if (!all.insert(element).second) continue;
     for (auto const& generator : generators) open.push_back(composed(generator, element));
   }
-  FiniteGroup group;
-  for (auto& [element, place] : number) {
-    place = std::ssize(group.elements);
-    group.elements.push_back(element);
-  }
-  for (auto const& g : group.elements)
-    for (auto const& h : group.elements) group.products.push_back(number.at(composed(g, h)));
+  FiniteGroup group{{all.begin(), all.end()}, {}};
+  for (auto const& g : all)
+    for (auto const& h : all) group.products.push_back(std::ranges::lower_bound(group.elements, composed(g, h)) - group.elements.begin());
   return group;
 }
 

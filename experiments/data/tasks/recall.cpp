@@ -1,6 +1,4 @@
-#include <fmt/format.h>
-
-#include "experiments/data/tasks/key_values.hpp"
+#include "experiments/data/tasks/families.hpp"
 
 namespace heed {
 

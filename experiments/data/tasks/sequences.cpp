@@ -1,4 +1,4 @@
-#include "experiments/data/tasks/sequence.hpp"
+#include "experiments/data/tasks/families.hpp"
 
 namespace heed {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -22,23 +23,16 @@ namespace {
 Tensor lengths_of(Batch const& batch) {
   Index const rows = batch.rows(), context = batch["inputs"].size(1);
   auto const inputs = batch["inputs"].data<std::int64_t>(), targets = batch["targets"].data<std::int64_t>();
-  std::vector<Index> lengths;
-  for (Index row = 0; row < rows; ++row) {
-    Index length = context;
-    auto const is_padding = [&](Index position) {
-      auto const at = static_cast<std::size_t>(row * context + position);
-      return inputs[at] == Task::blank && targets[at] < 0;
-    };
-    while (length > 0 && is_padding(length - 1)) --length;
-    lengths.push_back(length);
-  }
+  std::vector<Index> lengths(static_cast<std::size_t>(rows), 0);
+  for (Index i = 0; i < rows * context; ++i)
+    if (at(inputs, i) != Task::blank || at(targets, i) >= 0) at(lengths, i / context) = i % context + 1;
   return std::ranges::count(lengths, context) == rows ? Tensor() : Tensor::of(lengths, {rows});
 }
 
 class TaskDataset : public DrawnDataset {
  public:
-  TaskDataset(std::unique_ptr<Task> task, std::string name, std::uint64_t seed)
-      : DrawnDataset(seed, name + ".held_out", task->validation), task_(std::move(task)), name_(std::move(name)) {
+  TaskDataset(std::unique_ptr<Task> task, DataContext const& context)
+      : DrawnDataset(context.seed, context.kind + ".held_out", task->validation), task_(std::move(task)), name_(context.kind) {
     facts_.signature = Signature::tokens(task_->sizes().tokens);
     facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
     facts_.description = values_of(*task_);
@@ -50,20 +44,17 @@ class TaskDataset : public DrawnDataset {
  private:
   void add_known_losses() {
     Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
-    std::vector<std::pair<std::string, double>> sums;
+    std::map<std::string, double> sums;
     double count = 0;
     for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
       Batch one = validation(row, 1, context);
       auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
       auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
       if (losses.empty()) return;
-      for (std::size_t i = 0; i < losses.size(); ++i) {
-        if (row == 0) sums.emplace_back(losses[i].first, 0);
-        sums[i].second += losses[i].second;
-      }
+      for (auto const& [name, loss] : losses) sums[name] += loss;
       count += counted(one["targets"]);
     }
-    for (auto& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
+    for (auto const& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
   }
 
   Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {
@@ -90,8 +81,12 @@ class TaskDataset : public DrawnDataset {
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, std::string const& name, std::uint64_t seed) {
-  return std::make_unique<TaskDataset>(std::move(task), name, seed);
+Choice task_choice() {
+  return choice_of<DataKind>("", [](DataKind const& kind) { return std::dynamic_pointer_cast<Task>(kind.settings()) != nullptr; });
+}
+
+std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, DataContext const& context) {
+  return std::make_unique<TaskDataset>(std::move(task), context);
 }
 
 nlohmann::json values_of(Settings& settings) {

@@ -45,15 +45,11 @@ struct Task : Settings {
 
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. References are the loss of
 /// guessing, ln answers, and the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need more).
-std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, std::string const& name, std::uint64_t seed);
+std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, DataContext const& context);
 
 template <class T>
 DataKind task_kind(std::string const& name, std::string const& help) {
-  return {name, help, [] { return std::make_shared<T>(); },
-          [name](Settings const& settings, DataContext const& context) {
-            return open_task(std::make_unique<T>(dynamic_cast<T const&>(settings)), name, context.seed);
-          },
-          true};
+  return data_kind<T>(name, help, [](T const& task, DataContext const& context) { return open_task(std::make_unique<T>(task), context); });
 }
 
 /// The integers and switches of settings, by name, where set.

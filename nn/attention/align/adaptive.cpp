@@ -43,8 +43,7 @@ struct AdaptiveRows {
   static void weights(kernels::AlignRow<T> const& row, bool again) {
     if (!again) row.kept[0] = static_cast<T>(sharpness(Plain<T>(row).entropy()).first);
     kernels::Lanes<T> const factor(row.kept[0]);
-    kernels::transform_row<T>(
-        row.weights, row.count, [&](auto const& e) { return e * factor; }, row.scores);
+    set_weights(row, [&](auto const& e) { return e * factor; });
     kernels::softmax_row<T>(row.weights, row.weights, row.count);
   }
   template <class T>

@@ -13,8 +13,7 @@ struct Sigmoids {
   template <class T>
   static void weights(kernels::AlignRow<T> const& row, bool) {
     kernels::Lanes<T> const shift(static_cast<T>(std::log(std::max(row.seen, 1.0))));
-    kernels::transform_row<T>(
-        row.weights, row.count, [&](auto const& e) { return sigmoid(e - shift); }, row.scores);
+    set_weights(row, [&](auto const& e) { return sigmoid(e - shift); });
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {

@@ -14,16 +14,13 @@ struct SoftmaxWithSink {
 
   template <class T>
   static void weights(kernels::AlignRow<T> const& row, bool again) {
-    if (!again) {
-      T const m = std::max(kernels::max_row(row.scores, row.count), row.parameter);
-      T const total = kernels::exp_row(row.scores, m, row.weights, row.count) + std::exp(row.parameter - m);
-      kernels::Lanes<T> const factor(T(1) / total);
-      row.kept[0] = m, row.kept[1] = 1 / total;
-      kernels::transform_row<T>(
-          row.weights, row.count, [&](auto const& w) { return w * factor; }, row.weights);
-      return;
-    }
-    kernels::scaled_exp_row(row.scores, row.kept[0], row.kept[1], row.weights, row.count);
+    if (again) return kernels::scaled_exp_row(row.scores, row.kept[0], row.kept[1], row.weights, row.count);
+    T const m = std::max(kernels::max_row(row.scores, row.count), row.parameter);
+    T const total = kernels::exp_row(row.scores, m, row.weights, row.count) + std::exp(row.parameter - m);
+    row.kept[0] = m, row.kept[1] = 1 / total;
+    kernels::Lanes<T> const factor(row.kept[1]);
+    auto const scaled = [&](auto const& w) { return w * factor; };
+    kernels::transform_row<T>(row.weights, row.count, scaled, row.weights);
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {

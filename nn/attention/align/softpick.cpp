@@ -21,26 +21,21 @@ struct Softpick {
     if (!again) row.kept[0] = std::max(kernels::max_row(row.scores, row.count), T(0));
     V const m(row.kept[0]), one(std::exp(-row.kept[0])), zero(T(0));
     auto const above = [&](V const& e) { return kernels::exponential(e - m) - one; };
-    if (!again)
-      row.kept[1] = static_cast<T>(min_sum) + kernels::sum_row<T>(
-                                                  row.count, [&](V const& e) { return xsimd::abs(above(e)); }, row.scores);
+    auto const size = [&](V const& e) { return xsimd::abs(above(e)); };
+    if (!again) row.kept[1] = static_cast<T>(min_sum) + kernels::sum_row<T>(row.count, size, row.scores);
     V const factor(T(1) / row.kept[1]);
-    kernels::transform_row<T>(
-        row.weights, row.count, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; }, row.scores);
+    set_weights(row, [&](V const& e) { return kernels::greater(zero, above(e)) * factor; });
   }
   template <class T>
   static void gradients(kernels::AlignRow<T> const& row) {
     using V = kernels::Lanes<T>;
     V const inner(kernels::dot_row(row.weights, row.dweights, row.count));
     V const m(row.kept[0]), one(std::exp(-row.kept[0])), zero(T(0)), factor(T(1) / row.kept[1]);
-    kernels::transform_row<T>(
-        row.dweights, row.count,
-        [&](V const& e, V const& d) {
-          V const power = kernels::exponential(e - m), above = power - one;
-          V const slope = xsimd::select(above > zero, d - inner, xsimd::select(above < zero, inner, zero));
-          return slope * power * factor;
-        },
-        row.scores, row.dweights);
+    set_gradients(row, [&](V const& d, V const& e) {
+      V const power = kernels::exponential(e - m), above = power - one;
+      V const slope = xsimd::select(above > zero, d - inner, xsimd::select(above < zero, inner, zero));
+      return slope * power * factor;
+    });
   }
   static Tensor composed(Tensor const& scores, Tensor const& visible, Tensor const&, Tensor const&) {
     if (scores.size(-1) == 0) return scores;

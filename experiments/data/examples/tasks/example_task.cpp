@@ -17,6 +17,7 @@ std::vector<Field> ExampleTask::source_fields() {
 }
 
 Examples ExampleTask::read(DataContext const& context) {
+  std::string const& name = context.kind;
   Examples examples;
   examples.classes = classes();
   examples.files = open(context);

@@ -14,14 +14,13 @@ namespace heed {
 /// answer is i mod answers(), so that answers are balanced. No training example has the texts of a held-out one, and a smaller training set
 /// is a prefix of a larger one.
 struct ExampleTask : ExampleSource {
-  std::string name;
   Index training = 1'000, validation = 1'000;
 
   /// The task's own keys.
   virtual std::vector<Field> keys() = 0;
   /// Names of the answers, if they are labels.
   virtual std::vector<std::string> classes() const { return {}; }
-  virtual Index answers() const = 0;
+  virtual Index answers() const { return std::ssize(classes()); }
   /// The label of texts that are ungrammatical or false.
   virtual std::string untrue() const { return ""; }
   /// Reads what write() needs; the files that were read.
@@ -33,17 +32,6 @@ struct ExampleTask : ExampleSource {
   /// Throws Error if nearly all distinct examples are held out.
   Examples read(DataContext const& context) final;
 };
-
-template <class Task>
-DataKind example_task_kind(std::string const& name, std::string const& help) {
-  auto kind = examples_kind<Task>(name, help);
-  kind.settings = [name] {
-    auto task = std::make_shared<Task>();
-    task->name = name;
-    return task;
-  };
-  return kind;
-}
 
 /// Words separated by blanks.
 std::string joined(std::vector<std::string> const& words);

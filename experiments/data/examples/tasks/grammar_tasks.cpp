@@ -75,7 +75,6 @@ std::int32_t other_form(Grammar const& grammar, std::int32_t word) {
 /// A sentence of the grammar, and in half of the examples its verb in the other number, the most similar word that has it.
 struct AgreementTask : GrammarTask {
   std::vector<std::string> classes() const override { return {"unacceptable", "acceptable"}; }
-  Index answers() const override { return 2; }
   std::string untrue() const override { return "unacceptable"; }
 
   Example write(Index answer, Stream const& draws) const override {
@@ -86,7 +85,7 @@ struct AgreementTask : GrammarTask {
 };
 
 Declared<DataKind> const agreement_data{
-    example_task_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its distant subject")};
+    examples_kind<AgreementTask>("agreement", "labelled examples: whether a verb agrees with its distant subject")};
 
 /// How a sentence goes on (in the form of SWAG, Zellers et al. 2018):
 ///
@@ -120,7 +119,7 @@ struct ContinuationTask : GrammarTask {
 };
 
 Declared<DataKind> const continuation_data{
-    example_task_kind<ContinuationTask>("continuation", "labelled examples: the option that continues a sentence of the grammar")};
+    examples_kind<ContinuationTask>("continuation", "labelled examples: the option that continues a sentence of the grammar")};
 
 }  // namespace
 

@@ -61,7 +61,6 @@ struct TopicTask : ExampleTask {
     return fmt::format("share: {} of {} words belong to the topic, and as many to another", on_topic(), words);
   }
   std::vector<std::string> classes() const override { return mapped(topics().first(static_cast<std::size_t>(count)), &Topic::name); }
-  Index answers() const override { return count; }
   Index on_topic() const { return static_cast<Index>(std::ceil(share * static_cast<double>(words))); }
 
   Example write(Index answer, Stream const& draws) const override {
@@ -79,7 +78,7 @@ struct TopicTask : ExampleTask {
   }
 };
 
-Declared<DataKind> const topic_data{example_task_kind<TopicTask>("topic", "labelled examples: the topic of a bag of words")};
+Declared<DataKind> const topic_data{examples_kind<TopicTask>("topic", "labelled examples: the topic of a bag of words")};
 
 /// Whether one thing was named before another:
 ///
@@ -92,7 +91,6 @@ struct Order : ExampleTask {
 
   std::vector<Field> keys() override { return {field(&things, "things", "number of things that a text names; more is harder").in(2, 30)}; }
   std::vector<std::string> classes() const override { return {"no", "yes"}; }
-  Index answers() const override { return 2; }
   std::string untrue() const override { return "no"; }
 
   Example write(Index answer, Stream const& draws) const override {
@@ -105,7 +103,7 @@ struct Order : ExampleTask {
   }
 };
 
-Declared<DataKind> const order_data{example_task_kind<Order>("order", "labelled examples: whether one thing was named before another")};
+Declared<DataKind> const order_data{examples_kind<Order>("order", "labelled examples: whether one thing was named before another")};
 
 /// The stretch that begins with what is asked for last:
 ///
@@ -143,7 +141,7 @@ struct MatchingSpan : ExampleTask {
   }
 };
 
-Declared<DataKind> const matching_span_data{example_task_kind<MatchingSpan>(
+Declared<DataKind> const matching_span_data{examples_kind<MatchingSpan>(
     "matching_span", "labelled examples: the span of a passage that matches a query to its right; a left-to-right model cannot find it")};
 
 }  // namespace

@@ -1,3 +1,4 @@
+// Local attention. Monotonic ("local_m"): a_i = softmax(e_i) over the visible keys with |j − p_i| ≤ D, p_i = i. Predictive ("local_p"):
 // p_i = n_i · sigmoid(v_pᵀ tanh(W_p q_i)); a_ij = softmax over the visible keys with |j − p_i| ≤ D, times exp(−(j − p_i)²/(2σ²)), σ = D/2
 
 #include "autograd/ops/elementwise.hpp"
@@ -8,6 +9,13 @@
 namespace heed {
 
 namespace {
+
+struct LocalM : Align {
+  LocalM(Scope const&, AttentionSettings const& settings, HeadShape const&) : window(settings.number("window")) {}
+  void fill(AttentionForm& form, AttentionInputs&, Tensor const&) const override { form.window = window; }
+
+  double window;
+};
 
 struct LocalP : Align {
   LocalP(Scope const& scope, AttentionSettings const& settings, HeadShape const& shape)
@@ -33,6 +41,18 @@ struct LocalP : Align {
   Tensor vector;  // [H, d]
 };
 
+StepKey const window_key{"window", "half-width D of the window of local_m and local_p, in keys", 10.0};
+StepKey const windowed_key{"windowed", "local_p only; false: the Gaussian without a window", true};
+
+Declared<AlignKind> const local_m_align{{"local_m",
+                                         "softmax over |j − i| ≤ D",
+                                         "Luong et al. 2015",
+                                         "n D",
+                                         "everywhere",
+                                         makes<LocalM>,
+                                         Compares::same_width,
+                                         true,
+                                         {window_key}}};
 Declared<AlignKind> const local_p_align{{"local_p",
                                          "softmax over |j − p_i| ≤ D, · e^{−(j − p_i)²/(2σ²)}",
                                          "Luong et al. 2015",
@@ -41,8 +61,7 @@ Declared<AlignKind> const local_p_align{{"local_p",
                                          makes<LocalP>,
                                          Compares::same_width,
                                          false,
-                                         {{"window", "half-width D of the window of local_m and local_p, in keys", 10.0},
-                                          {"windowed", "local_p only; false: the Gaussian without a window", true}}}};
+                                         {window_key, windowed_key}}};
 
 }  // namespace
 
