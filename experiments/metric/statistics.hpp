@@ -158,6 +158,9 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
 /// read as zero. "0.90 [0.64, 1.00]" if the interval is not centred; three digits without one.
 std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit);
 
+/// A mean for tables: "1.965 [1.912, 2.018]", or "1.965" without an interval.
+std::string shown_mean(NumberFormat const& format, Estimate const& estimate);
+
 /// A difference for tables: "+1.291 ± 0.664", or "+0.910 [0.640, 1.000]" if the interval is asymmetric because it is clipped to a bound.
 std::string shown_difference(NumberFormat const& format, double mean, std::optional<Interval> const& interval);
 
