@@ -17,17 +17,14 @@ namespace heed {
 namespace {
 
 /// Mean and corrected interval of one value per fold; nothing for fewer than two.
-std::optional<std::pair<double, Interval>> corrected(std::vector<double> const& values, Index folds) {
+std::optional<Estimate> corrected(std::vector<double> const& values, Index folds) {
   if (values.size() < 2) return std::nullopt;
-  auto const whole = estimate(values);
+  auto whole = estimate(values);
   auto const count = static_cast<double>(values.size());
   boost::math::students_t const t(count - 1);
   double const half = quantile(t, 0.975) * whole.deviation * std::sqrt(1 / count + 1 / static_cast<double>(folds - 1));
-  return std::pair(whole.mean, Interval{whole.mean - half, whole.mean + half});
-}
-
-std::string shown(NumberFormat const& format, std::pair<double, Interval> const& of) {
-  return fmt::format("{} {}", format(of.first), format.interval(of.second.low, of.second.high));
+  whole.interval = Interval{whole.mean - half, whole.mean + half};
+  return whole;
 }
 
 /// Equal, but for the order of their sums.
@@ -60,8 +57,7 @@ std::optional<std::string> best_mean(AblationResult const& result) {
   auto const format = result.format();
   auto const word = higher ? "highest" : "lowest";
   if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
-  return fmt::format("{} mean: {}, {}{}", word, names.front(), format(estimate.mean),
-                     estimate.interval ? " " + format.interval(estimate.interval->low, estimate.interval->high) : "");
+  return fmt::format("{} mean: {}, {}", word, names.front(), shown_mean(format, estimate));
 }
 
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result) {
@@ -91,8 +87,8 @@ std::vector<std::string> cross_validation_in_words(Ablation const& ablation, Abl
     auto const mean = corrected(mapped(values, &BySeed::value_type::second), folds);
     auto const difference = label == baseline ? std::nullopt : corrected(paired_differences(values, of_baseline), folds);
     std::string sentence = fmt::format("cross-validation, {}{} of {} folds: ", label.empty() ? "" : label + ", ", values.size(), folds);
-    sentence += mean ? shown(format, *mean) : "no interval of fewer than two folds";
-    if (difference) sentence += fmt::format("; minus {}: {}", baseline, shown(format, *difference));
+    sentence += mean ? shown_mean(format, *mean) : "no interval of fewer than two folds";
+    if (difference) sentence += fmt::format("; minus {}: {}", baseline, shown_mean(format, *difference));
     sentences.push_back(std::move(sentence));
   }
   sentences.emplace_back(

@@ -24,50 +24,9 @@ namespace heed {
 
 namespace {
 
-/// The table cell of a mean's interval: "[1.965, 2.018]", "none: infinite", or "" if there are too few values for an interval.
-std::string interval_cell(NumberFormat const& format, Estimate const& estimate) {
-  if (estimate.interval) return format.interval(estimate.interval->low, estimate.interval->high);
-  return std::isfinite(estimate.mean) ? "" : "none: infinite";
-}
-
-/// The table cell of seeds with a value, out of `asked`: "6", "4/6", "6 (3 diverged)".
-std::string seeds_cell(ArmResult const& arm, std::size_t asked) {
-  auto text = arm.values.size() == asked ? fmt::format("{}", asked) : fmt::format("{}/{}", arm.values.size(), asked);
-  if (!arm.diverged.empty()) text += fmt::format(" ({} diverged)", arm.diverged.size());
-  return text;
-}
-
 /// "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: its name as it is to be shown.
 std::string table_title(AblationResult const& result, std::string const& metric) {
   return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
-}
-
-TableRows rows_of(AblationResult const& result) {
-  auto const format = result.format();
-  TableRows rows{{"arm", with_unit(result.metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run",
-                  "tokens/s", "MB", "tuned"}};
-  for (auto const& arm : result.arms) {
-    std::vector<std::string> row{arm.name};
-    if (auto const& estimate = arm.estimate)
-      row.insert(row.end(), {format(estimate->mean), interval_cell(format, *estimate)});
-    else
-      row.insert(row.end(), {"–", ""});
-    if (auto const& c = arm.difference)
-      row.insert(row.end(),
-                 {shown_difference(format, c->mean, c->interval), fmt::format("{:.2g}", c->p), c->p_t ? fmt::format("{:.2g}", *c->p_t) : "",
-                  c->effect ? short_number(*c->effect, 1, true) : "", std::string(name(c->verdict))});
-    else
-      row.insert(row.end(), {arm.name == result.baseline && arm.estimate ? "baseline" : "", "", "", "", ""});
-    auto const cell = [](std::optional<double> value, double unit, int digits) {
-      return value ? fmt::format("{:.{}f}", *value * unit, digits) : "";
-    };
-    row.insert(row.end(), {seeds_cell(arm, result.seeds.size()), cell(arm.seconds, 1, 1), cell(arm.tokens_per_second, 1, 0),
-                           cell(arm.memory, 1e-6, 1), arm.tuned_words()});
-    rows.push_back(std::move(row));
-  }
-  if (std::ranges::all_of(result.arms, [](ArmResult const& arm) { return arm.tuned.empty(); }))
-    for (auto& row : rows) row.pop_back();
-  return rows;
 }
 
 /// Explains the columns of p-values; "" if no arm is compared.
@@ -156,26 +115,14 @@ std::optional<std::string> best_mean_as_printed(AblationResult const& result) {
   return result.format()(result.better == "higher" ? std::ranges::max(means) : std::ranges::min(means));
 }
 
-std::string tex_row(AblationResult const& result, ArmResult const& arm, std::optional<std::string> const& best) {
-  auto const format = result.format();
-  auto seeds = seeds_cell(arm, result.seeds.size());
-  seeds.resize(std::min(seeds.find(' '), seeds.size()));  // diverged seeds are listed below the table
-  std::string mean = "--", interval, difference, p, verdict;
-  if (auto const& estimate = arm.estimate) {
-    auto const shown = format(estimate->mean);
-    mean = tex_numbers(shown, best == shown);
-    auto const cell = interval_cell(format, *estimate);
-    interval = cell.starts_with('[') ? tex_numbers(cell) : tex(cell);
-  }
-  if (auto const& c = arm.difference) {
-    difference = tex_numbers(shown_difference(format, c->mean, c->interval));
-    p = tex_numbers(fmt::format("{:.2g}", c->p));
-    verdict = name(c->verdict);
-  } else if (arm.name == result.baseline) {
-    verdict = "baseline";
-  }
-  return fmt::format("    {} & {} & {} & {} & {} & {} & {} \\\\\n", tex(arm.name_with_tuned()), seeds, mean, interval, difference, p,
-                     tex(verdict));
+/// The row of an arm, from its cells in the summary's table.
+std::string tex_row(ArmResult const& arm, std::vector<std::string> cells, std::optional<std::string> const& best) {
+  if (!arm.difference) std::swap(cells[3], cells[7]);         // "baseline"
+  auto const seeds = cells[8].substr(0, cells[8].find(' '));  // diverged ones are listed below the table
+  auto const mean = arm.estimate ? tex_numbers(cells[1], best == cells[1]) : "--";
+  auto const interval = cells[2].starts_with('[') ? tex_numbers(cells[2]) : tex(cells[2]);
+  return fmt::format("    {} & {} & {} & {} & {} & {} & {} \\\\\n", tex(arm.name_with_tuned()), seeds, mean, interval,
+                     tex_numbers(cells[3]), tex_numbers(cells[4]), tex(cells[7]));
 }
 
 /// "seeds 1, 2", "seed 4".
@@ -210,14 +157,14 @@ Declared<ResultFormat> const latex_format{
 
 std::string summary_page(std::string const& folder, AblationResult const& result) {
   std::string text = fmt::format("{}: {}\n\n", folder, table_title(result, result.metric));
-  text += table(rows_of(result)) + "\n";
+  text += table(result.arm_rows()) + "\n";
   if (auto const columns = columns_text(result); !columns.empty()) text += "  " + columns + "\n\n";
   return text + said("  ", "", result);
 }
 
 std::string summary_markdown(AblationResult const& result) {
   std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, table_title(result, "`" + result.metric + "`"));
-  text += markdown_table(rows_of(result));
+  text += markdown_table(result.arm_rows());
   if (auto const columns = columns_text(result); !columns.empty()) text += "\n" + columns + "\n";
   if (!result.effects.empty()) text += "\n" + markdown_table(result.effect_rows("difference"));
   if (result.tuning)
@@ -239,7 +186,8 @@ std::string latex_table(AblationResult const& result) {
       "  \\begin{{tabular}}{{@{{}}lrrlrrl@{{}}}}\n    \\toprule\n"
       "    arm & seeds & mean & 95\\,\\% interval & difference & $p$ & verdict \\\\\n    \\midrule\n",
       file_label(result.name), tex(caption), file_label(result.name));
-  for (auto const& arm : result.arms) text += tex_row(result, arm, best);
+  auto const rows = result.arm_rows();
+  for (std::size_t i = 0; i < result.arms.size(); ++i) text += tex_row(result.arms[i], rows[i + 1], best);
   text += "    \\bottomrule\n  \\end{tabular}\n";
   auto const notes = tex_notes(result);
   if (!notes.empty()) text += "  \\par\\smallskip\\raggedright\\footnotesize\n";

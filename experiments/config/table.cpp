@@ -180,14 +180,18 @@ NumberFormat::NumberFormat(double largest) {
   decimals_ = std::max(std::clamp(4 - power, 0, 4), std::min(2 - power, 12));
 }
 
-NumberFormat NumberFormat::of(std::vector<double> values) {
+double usual_size(std::vector<double> values) {
   std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  for (double& value : values) value = std::abs(value);
-  if (values.empty()) return NumberFormat(0);
-  std::ranges::sort(values);
-  double const median = values[(values.size() - 1) / 2];
-  if (median > 0) std::erase_if(values, [&](double value) { return value / median > 1000; });
-  return NumberFormat(values.back());
+  std::ranges::sort(values, {}, [](double value) { return std::abs(value); });
+  return values.empty() ? 0 : std::abs(values[(values.size() - 1) / 2]);
+}
+
+NumberFormat NumberFormat::of(std::vector<double> const& values) {
+  double const usual = usual_size(values);
+  double largest = 0;
+  for (double const value : values)
+    if (std::isfinite(value) && !(usual > 0 && std::abs(value) / usual > 1000)) largest = std::max(largest, std::abs(value));
+  return NumberFormat(largest);
 }
 
 std::string NumberFormat::operator()(double x) const { return short_number(x, decimals_); }

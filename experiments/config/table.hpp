@@ -42,13 +42,16 @@ std::string plural(std::size_t count, std::string_view what);
 /// large, or in exponential form, "1.23e238"; "∞" and "NaN".
 std::string short_number(double x, int decimals, bool plus = false);
 
+/// The (lower) median of the sizes of those values that are finite; 0 without any.
+double usual_size(std::vector<double> values);
+
 /// A common format for numbers of one quantity: equal decimals, five figures for the largest; four decimals below 10, and more only if all
 /// are below 0.01. No number has more than eight characters.
 class NumberFormat {
  public:
   explicit NumberFormat(double largest);
   /// The format for these values, chosen by the largest one that is finite and at most a thousand times their (lower) median.
-  static NumberFormat of(std::vector<double> values);
+  static NumberFormat of(std::vector<double> const& values);
   std::string operator()(double x) const;                                           ///< 16.207
   std::string interval(double low, double high) const;                              ///< [13.112, 19.302]
   std::string difference(double x, std::optional<double> const& half_width) const;  ///< +1.291 ± 0.664

@@ -75,13 +75,7 @@ std::vector<double> numbers_of(CsvLines const& lines, std::string_view column) {
 }
 
 std::pair<double, double> trend_over(CsvLines const& lines, std::string_view column, bool powers) {
-  std::vector<double> x, y, errors;
-  for (auto const& line : lines) {
-    double const at = line.number(column), mean = line.number("mean"), error = line.number("standard_error");
-    x.push_back(powers ? std::log(at) : at), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
-  }
-  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
-  return slope_with_error(x, y, errors);
+  return trend_of(numbers_of(lines, column), numbers_of(lines, "mean"), numbers_of(lines, "standard_error"), powers);
 }
 
 NameOf by(std::string column, std::string text) {

@@ -110,6 +110,11 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
                      without_interval(c), objection(c, question));
 }
 
+std::string shown_mean(NumberFormat const& format, Estimate const& estimate) {
+  auto const& interval = estimate.interval;
+  return format(estimate.mean) + (interval ? " " + format.interval(interval->low, interval->high) : "");
+}
+
 std::string shown_difference(NumberFormat const& format, double mean, std::optional<Interval> const& interval) {
   if (!interval) return format.difference(mean, {});
   if (is_centred(*interval, mean)) return format.difference(mean, interval->half_width());

@@ -307,7 +307,13 @@ Line fit_line(std::span<double const> x, std::span<double const> y, double confi
   return line;
 }
 
-std::pair<double, double> slope_with_error(std::span<double const> x, std::span<double const> y, std::span<double const> errors) {
+std::pair<double, double> trend_of(std::vector<double> x, std::vector<double> y, std::vector<double> errors, bool powers) {
+  for (std::size_t i = 0; powers && i < x.size(); ++i) {
+    errors[i] /= y[i];
+    x[i] = std::log(x[i]);
+    y[i] = std::log(y[i]);
+  }
+  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
   double const slope = fit_line(x, y).slope, middle = mean_of(x);
   double squares = 0, variance = 0;
   for (double const value : x) squares += (value - middle) * (value - middle);

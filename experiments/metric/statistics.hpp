@@ -158,6 +158,9 @@ std::string sentence(std::string_view arm, std::string_view baseline, std::strin
 /// read as zero. "0.90 [0.64, 1.00]" if the interval is not centred; three digits without one.
 std::string measured(double value, std::optional<Interval> const& interval, std::string_view unit);
 
+/// A mean for tables: "1.965 [1.912, 2.018]", or "1.965" without an interval.
+std::string shown_mean(NumberFormat const& format, Estimate const& estimate);
+
 /// A difference for tables: "+1.291 ± 0.664", or "+0.910 [0.640, 1.000]" if the interval is asymmetric because it is clipped to a bound.
 std::string shown_difference(NumberFormat const& format, double mean, std::optional<Interval> const& interval);
 
@@ -171,7 +174,8 @@ struct Line {
 /// Least squares y ≈ intercept + slope·x. Throws Error if sizes differ or there are fewer than two different x.
 Line fit_line(std::span<double const> x, std::span<double const> y, double confidence = 0.95);
 
-/// The slope of the same line and its standard error, where those of the y are known. Throws likewise.
-std::pair<double, double> slope_with_error(std::span<double const> x, std::span<double const> y, std::span<double const> errors);
+/// The slope of that line, or with `powers` the exponent of y ∝ xᵖ, and its standard error from those of y; NaN where a y, or its
+/// logarithm, is not finite. Throws likewise.
+std::pair<double, double> trend_of(std::vector<double> x, std::vector<double> y, std::vector<double> errors, bool powers);
 
 }  // namespace heed

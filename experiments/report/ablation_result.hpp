@@ -121,6 +121,8 @@ struct AblationResult {
   std::string test_in_words() const;
   /// The grid of the keys that arms combine; nothing if they vary one key.
   std::optional<Grid> grid() const;
+  /// A table of the arms: mean, interval, difference (of the baseline that word), p of two tests, effect, verdict, seeds and costs.
+  TableRows arm_rows() const;
   /// A table of the effects of keys, below this head of their differences.
   TableRows effect_rows(std::string const& head) const;
   /// The scores of the tuning grid, a column per point; a mark behind the selected ones.

@@ -254,42 +254,32 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
 
 // ---------------------------------------------------------------- which metrics
 
-/// Texts in which numbers count as numbers: layer2 before layer10.
-bool natural_less(std::string const& a, std::string const& b) {
-  auto const is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::size_t i = 0, j = 0;
-  while (i < a.size() && j < b.size()) {
-    if (!is_digit(a[i]) || !is_digit(b[j])) {
-      if (a[i] != b[j]) return a[i] < b[j];
-      ++i, ++j;
-      continue;
-    }
-    auto const number = [&](std::string const& text, std::size_t& at) {
-      std::size_t const begin = text.find_first_not_of('0', at);
-      while (at < text.size() && is_digit(text[at])) ++at;
-      return text.substr(std::min(begin, at), at - std::min(begin, at));
-    };
-    auto const x = number(a, i), y = number(b, j);
-    if (x != y) return x.size() != y.size() ? x.size() < y.size() : x < y;
+/// A text with its numbers in as many digits, so that layer2 comes before layer10.
+std::string padded(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    result += digits > 0 ? fmt::format("{:0>20}", text.substr(0, digits)) : std::string(1, text.front());
+    text.remove_prefix(std::max<std::size_t>(digits, 1));
   }
-  return a.size() - i < b.size() - j;
+  return result;
 }
 
 /// Every metric that is worth a curve: the ablation's, the training loss, others of validation, and what a probe says of the whole model.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
-  std::set<std::string, decltype(&natural_less)> found(&natural_less);
+  std::map<std::string, std::string> found;  // in their order
   for (auto const& arm : material.arms)
     for (auto const& [seed, history] : arm.histories)
-      for (auto const& [name, series] : history) found.insert(name);
+      for (auto const& [name, series] : history) found.emplace(padded(name), name);
   auto const add = [&](std::string const& name) {
-    if (found.contains(name) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
+    if (found.contains(padded(name)) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
   };
   add("loss");
-  for (auto const& name : found)
+  for (auto const& [order, name] : found)
     if (auto const key = MetricKey::of(name); key.is_held_out() && key.name != "excess" && key.length < 0) add(name);
   if (material.single) add("grad_norm"), add("lr");
-  for (auto const& name : found)
+  for (auto const& [order, name] : found)
     if (name.starts_with("probe.curvature.") && !name.ends_with(".residual")) add(name);
   add("probe.attention.sink_rate");
   return metrics;

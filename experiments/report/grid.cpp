@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "autograd/index.hpp"
 
@@ -76,14 +77,11 @@ std::vector<std::vector<std::size_t>> Grid::combinations_without(std::vector<std
   std::vector<std::vector<std::size_t>> all{{}};
   for (std::size_t f = 0; f < factors.size(); ++f) {
     std::size_t const levels = std::ranges::find(left_out, f) == left_out.end() ? factors[f].levels.size() : 1;
-    std::vector<std::vector<std::size_t>> longer;
-    for (auto const& before : all) {
-      for (std::size_t level = 0; level < levels; ++level) {
-        longer.push_back(before);
-        longer.back().push_back(level);
-      }
+    auto const before = std::exchange(all, {});
+    for (std::size_t i = 0; i < before.size() * levels; ++i) {
+      all.push_back(before[i / levels]);
+      all.back().push_back(i % levels);
     }
-    all = std::move(longer);
   }
   return all;
 }

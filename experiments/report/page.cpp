@@ -16,8 +16,6 @@ namespace heed {
 
 namespace {
 
-std::string rounded_to(std::optional<double> value, int digits) { return value ? fmt::format("{:.{}f}", *value, digits) : "–"; }
-
 std::string section(std::string const& title, std::string const& html, char const* kind = "") {
   return html.empty() ? "" : fmt::format("<section{}>\n<h2>{}</h2>\n{}</section>\n", kind, escape(title), html);
 }
@@ -214,25 +212,17 @@ class Section {
   }
 
   std::string comparison() const {
-    NumberFormat const format = material_.format();
     TableRows rows{{"arm", with_unit(material_.metric) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t", "effect",
                     "verdict", "seeds"}};
-    for (auto const& arm : material_.arms) {
-      std::string mean = arm.estimate ? format(arm.estimate->mean) : "–";
-      if (arm.estimate && arm.estimate->interval) mean += " " + format.interval(arm.estimate->interval->low, arm.estimate->interval->high);
-      if (arm.estimate && std::isinf(arm.estimate->mean)) mean += " (no interval)";
-      auto& cells = rows.emplace_back(std::vector<std::string>{arm.name, mean, "", "", "", ""});
-      std::string verdict = arm.name == material_.baseline ? "baseline" : "–";
-      if (auto const& d = arm.difference) {
-        cells[2] = shown_difference(format, d->mean, d->interval);
-        cells[3] = fmt::format("{:.2g}", d->p);
-        if (d->p_t) cells[4] = fmt::format("{:.2g}", *d->p_t);
-        if (d->effect) cells[5] = short_number(*d->effect, 1, true);
-        verdict = name(d->verdict);
-      }
-      for (auto const& [key, value] : arm.tuned) verdict += fmt::format(" ({} {})", last_word(key), value);
-      auto const diverged = arm.diverged.empty() ? "" : fmt::format(" ({} diverged)", arm.diverged.size());
-      cells.insert(cells.end(), {verdict, fmt::format("{}/{}{}", arm.values.size(), material_.seeds.size(), diverged)});
+    auto const cells = material_.arm_rows();
+    for (std::size_t i = 0; i < material_.arms.size(); ++i) {
+      auto const& arm = material_.arms[i];
+      auto row = cells[i + 1];
+      if (arm.estimate && std::isinf(arm.estimate->mean)) row[2] = "(no interval)";
+      if (!arm.difference) row[3].clear(), row[7] = arm.name == material_.baseline ? "baseline" : "–";
+      for (auto const& [key, value] : arm.tuned) row[7] += fmt::format(" ({} {})", last_word(key), value);
+      if (row[8].find('/') == row[8].npos) row[8] = fmt::format("{}/{}", material_.seeds.size(), row[8]);
+      rows.push_back({arm.name, row[1] + (row[2].empty() ? "" : " ") + row[2], row[3], row[4], row[5], row[6], row[7], row[8]});
     }
     auto const kind = [&](std::size_t row, std::size_t column) {
       auto const& difference = material_.arms[row - 1].difference;
@@ -291,10 +281,11 @@ class Section {
 
   std::string costs() const {
     TableRows rows{{material_.single ? "run" : "arm", "parameters", "seconds per run", "tokens per second", "peak memory (MB)"}};
-    for (auto const& arm : material_.arms) {
-      if (!arm.seconds && !arm.memory) continue;
-      rows.push_back({arm.name, fmt::format("{}", arm.parameters), rounded_to(arm.seconds, 1), rounded_to(arm.tokens_per_second, 0),
-                      arm.memory ? fmt::format("{:.1f}", *arm.memory * 1e-6) : "–"});
+    auto const cells = material_.arm_rows();
+    for (std::size_t i = 0; i < material_.arms.size(); ++i) {
+      auto const& arm = material_.arms[i];
+      auto const cell = [&](std::size_t column) { return cells[i + 1][column].empty() ? "–" : cells[i + 1][column]; };
+      if (arm.seconds || arm.memory) rows.push_back({arm.name, fmt::format("{}", arm.parameters), cell(9), cell(10), cell(11)});
     }
     if (rows.size() < 2) return "";
     return section("Time and memory",

@@ -129,11 +129,8 @@ Outliers::Outliers(std::vector<double> values) {
   spread_ = median(values);
 }
 
-double reach_of(std::vector<double> values) {
-  std::erase_if(values, [](double value) { return !std::isfinite(value); });
-  for (double& value : values) value = std::abs(value);
-  std::ranges::sort(values);
-  double const usual = values.empty() ? 0 : values[(values.size() - 1) / 2];
+double reach_of(std::vector<double> const& values) {
+  double const usual = usual_size(values);
   return usual > 0 ? 1e6 * usual : std::numeric_limits<double>::infinity();
 }
 

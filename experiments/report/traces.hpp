@@ -47,7 +47,7 @@ class Outliers {
   double middle_ = 0, spread_ = 0;
 };
 /// A limit for values on a scale: a million times the (lower) median size of the finite ones.
-double reach_of(std::vector<double> values);
+double reach_of(std::vector<double> const& values);
 
 /// Curves, each with its arm's name and look.
 using Traces = std::vector<FigureLayer>;

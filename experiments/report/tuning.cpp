@@ -46,10 +46,9 @@ Axis grid_axis(TuningScores const& tuning) {
 double reach_of_choices(TuningScores const& tuning) {
   std::vector<double> scores;
   for (auto const& arm : tuning.arms)
-    if (arm.chosen && arm.scores[*arm.chosen]) scores.push_back(std::abs(*arm.scores[*arm.chosen]));
-  std::ranges::sort(scores);
-  double const usual = scores.empty() ? 0 : scores[(scores.size() - 1) / 2];
-  return usual > 0 && std::isfinite(usual) ? 10 * usual : std::numeric_limits<double>::max();
+    if (arm.chosen && arm.scores[*arm.chosen]) scores.push_back(*arm.scores[*arm.chosen]);
+  double const usual = usual_size(scores);
+  return usual > 0 ? 10 * usual : std::numeric_limits<double>::max();
 }
 
 }  // namespace
