@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <ctime>
 #include <limits>
 #include <tuple>
@@ -68,6 +69,7 @@ std::optional<std::string> Criterion::contradiction() {
 Interval Criterion::bounds() const {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (margin) return {-*margin, *margin};
+  if (within) return {-infinite, *within};
   return {at_least.value_or(-infinite), at_most.value_or(infinite)};
 }
 
@@ -109,6 +111,11 @@ std::string name(ClaimVerdict verdict) {
   return at(names, verdict);
 }
 
+std::string CriterionFinding::in_words() const {
+  if (std::isnan(value)) return "–";
+  return interval ? fmt::format("{:.4g} [{:.4g}, {:.4g}]", value, interval->low, interval->high) : fmt::format("{:.4g}", value);
+}
+
 void check_claim(Document const& file, Ablation const& ablation) {
   auto const& criteria = ablation.settings.claim.criteria.items;
   auto const names = names_of(ablation.arms);
@@ -137,7 +144,7 @@ void check_claim(Document const& file, ClaimSettings const& claim) {
 }
 
 void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
-                    std::size_t finished) {
+                    std::filesystem::path const& done) {
   if (!claim.given()) return;
   auto const path = folder / "claim.json";
   auto json = find_json(path).value_or(nlohmann::ordered_json{{"registrations", nlohmann::ordered_json::array()}});
@@ -146,8 +153,13 @@ void register_claim(std::filesystem::path const& folder, ClaimSettings const& cl
   std::string const hash = sha256(fmt::format("{}\n{}\n", criteria, fmt::join(trials, "\n")));
   auto& all = json["registrations"];
   if (!all.empty() && all.back()["sha256"] == hash) return;
+  std::size_t finished = 0;
+  std::error_code missing;
+  for (auto const& entry : std::filesystem::directory_iterator(done, missing))
+    if (std::filesystem::exists(entry.path() / "summary.json", missing)) ++finished;
   auto const time = fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr)));
   all.push_back({{"time", time}, {"sha256", hash}, {"criteria", criteria}, {"trials", trials.size()}, {"finished", finished}});
+  std::filesystem::create_directories(folder);
   write_atomically(path, json_text(json, 1) + "\n");
 }
 
@@ -155,11 +167,7 @@ void register_claim(Ablation const& ablation) {
   std::vector<std::string> trials;
   for (auto const& arm : ablation.arms)
     for (Index const seed : ablation.seeds) trials.push_back(trial_of(ablation, arm.name, arm.changes, seed).settings.name);
-  std::size_t finished = 0;
-  std::error_code missing;  // trials of an earlier set-up count: their results may be known
-  for (auto const& entry : std::filesystem::directory_iterator(ablation.trials_folder(), missing))
-    if (std::filesystem::exists(entry.path() / "summary.json", missing)) ++finished;
-  register_claim(ablation.folder(), ablation.settings.claim, trials, finished);
+  register_claim(ablation.folder(), ablation.settings.claim, trials, ablation.trials_folder());
 }
 
 std::vector<std::string> registrations_in(std::filesystem::path const& folder) {
@@ -180,8 +188,7 @@ std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};
   for (std::size_t i = 0; i < finding.criteria.size(); ++i) {
     auto const& each = finding.criteria[i];
-    auto const interval = each.interval ? fmt::format(" [{:.4g}, {:.4g}]", each.interval->low, each.interval->high) : "";
-    sentences.push_back(fmt::format("{}: {:.4g}{}: {}{}", claim.criteria.items[i].in_words(), each.value, interval, name(each.verdict),
+    sentences.push_back(fmt::format("{}: {}: {}{}", claim.criteria.items[i].in_words(), each.in_words(), name(each.verdict),
                                     each.seeds ? fmt::format("; {} seeds would tell", *each.seeds) : ""));
   }
   for (auto const& registration : registrations_in(folder)) sentences.push_back(registration);

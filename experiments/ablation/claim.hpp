@@ -74,6 +74,8 @@ struct CriterionFinding {
   std::optional<Interval> interval;  ///< nothing for fewer than two seeds, or without a finite value
   ClaimVerdict verdict = ClaimVerdict::unclear;
   std::optional<Index> seeds;  ///< unclear: with which the interval would exclude the bound with 80 % power, if ≤ 10,000
+  /// "0.58 [0.56, 0.59]".
+  std::string in_words() const;
 };
 
 /// holds: every criterion does, and all trials are there. fails: one does. Else unclear.
@@ -95,9 +97,10 @@ void check_claim(Document const& file, Ablation const& ablation);
 /// The same for criteria of an ablation in the file of a study.
 void check_claim(Document const& file, ClaimSettings const& claim);
 
-/// Registers criteria and trials in the folder, unless they are the last that were. `finished`: trials that have ended. Throws Error.
+/// Registers criteria and trials in the folder, unless they are the last that were, with the number of trials in `done` that have ended:
+/// those of an earlier set-up, too, for their results may be known. Throws Error.
 void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
-                    std::size_t finished);
+                    std::filesystem::path const& done);
 void register_claim(Ablation const& ablation);
 /// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial", "amended … after 5 trials".
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);

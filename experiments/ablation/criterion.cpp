@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <functional>
+#include <tuple>
 
 #include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
@@ -29,13 +30,16 @@ ArmResult const& arm_of(AblationResult const& result, std::string const& name) {
   throw Error(fmt::format("claim.criteria: there is no arm '{}'{}", name, did_you_mean(name, names_of(result.arms))));
 }
 
-/// Slope, exponent or rank correlation of points; NaN where one is not finite.
-double trend_of(std::string const& kind, std::vector<double> x, std::vector<double> y) {
-  if (kind == "spearman") return spearman(x, y);
-  if (kind == "exponent")
-    for (auto* const list : {&x, &y})
-      for (double& value : *list) value = std::log(value);
-  return std::ranges::all_of(y, [](double value) { return std::isfinite(value); }) ? fit_line(x, y).slope : std::nan("");
+/// The slope of y over x (`exponent`: of their logarithms), and its standard error from those of y; NaN where a y is not finite.
+std::pair<double, double> slope_of(bool exponent, std::vector<double> x, std::vector<double> y, std::vector<double> errors) {
+  if (exponent)
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      errors[i] /= y[i];
+      x[i] = std::log(x[i]);
+      y[i] = std::log(y[i]);
+    }
+  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
+  return slope_with_error(x, y, errors);
 }
 
 /// Whether what `text_of` finds for a name (null: nothing) has the value that each condition "name=value" wants, as text or as a number.
@@ -65,31 +69,29 @@ double number_of(ArmResult const& arm, std::string const& key) {
 
 /// The statistic of slope, exponent, spearman and best_exponent by seed, for seeds that have all arms.
 std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
+  struct Point {
+    double x, loss, y;
+  };
+  auto const& [kind, key, best] = std::tie(criterion.kind, criterion.key, criterion.best);
   std::vector<ArmResult const*> arms;
   for (auto const& arm : result.arms)
-    if (meets(criterion.where, [&](std::string const& key) { return value_of(arm, key); })) arms.push_back(&arm);
+    if (meets(criterion.where, [&](std::string const& name) { return value_of(arm, name); })) arms.push_back(&arm);
   if (arms.empty()) throw Error(fmt::format("claim.criteria: no arm has {}", fmt::join(criterion.where, ", ")));
-  bool const best = criterion.kind == "best_exponent";
-  double const sign = result.better == "lower" ? 1 : -1;
   std::vector<double> statistics;
   for (auto const& [seed, unused] : arms.front()->values) {
-    std::vector<double> x, y;
-    std::map<double, std::pair<double, double>> chosen;  // by x, of the best arm: its value, the number of `best`
-    for (auto const* const arm : arms) {
-      auto const value = arm->values.find(seed);
-      if (value == arm->values.end()) break;
-      x.push_back(number_of(*arm, criterion.key)), y.push_back(value->second);
-      if (!best) continue;
-      std::pair const candidate{sign * value->second, number_of(*arm, criterion.best)};
-      auto const [at_key, first] = chosen.try_emplace(x.back(), candidate);
-      if (!first && candidate.first < at_key->second.first) at_key->second = candidate;
+    std::vector<Point> points;
+    for (auto const* const arm : arms)
+      if (auto const value = arm->values.find(seed); value != arm->values.end())
+        points.push_back({number_of(*arm, key), result.better == "lower" ? value->second : -value->second,
+                          best.empty() ? value->second : number_of(*arm, best)});
+    if (points.size() != arms.size()) continue;
+    if (!best.empty()) {  // of each x the best arm
+      std::ranges::stable_sort(points, {}, [](Point const& point) { return std::pair(point.x, point.loss); });
+      auto const of_one_x = [](Point const& one, Point const& other) { return one.x == other.x; };
+      points.erase(std::unique(points.begin(), points.end(), of_one_x), points.end());
     }
-    if (x.size() != arms.size()) continue;
-    if (best) {
-      x.clear(), y.clear();
-      for (auto const& [key, of] : chosen) x.push_back(key), y.push_back(of.second);
-    }
-    statistics.push_back(trend_of(best ? "exponent" : criterion.kind, x, y));
+    auto const x = mapped(points, &Point::x), y = mapped(points, &Point::y);
+    statistics.push_back(kind == "spearman" ? spearman(x, y) : slope_of(kind != "slope", x, y, std::vector(x.size(), 0.0)).first);
   }
   return statistics;
 }
@@ -114,11 +116,10 @@ ClaimVerdict verdict_of(Interval const& interval, Interval const& bounds) {
   return interval.high < bounds.low || interval.low > bounds.high ? ClaimVerdict::fails : ClaimVerdict::unclear;
 }
 
-/// The fewest seeds above those that there are for which `tells` is true.
-template <class Tells>
-std::optional<Index> fewest_seeds(std::size_t have, Tells const& tells) {
+/// The fewest seeds above those that there are for which `told` is true.
+std::optional<Index> fewest_seeds(std::size_t have, std::function<bool(double)> const& told) {
   for (auto n = static_cast<Index>(have) + 1; n <= most_seeds; n += std::max<Index>(1, n / 50))
-    if (tells(static_cast<double>(n))) return n;
+    if (told(static_cast<double>(n))) return n;
   return std::nullopt;
 }
 
@@ -130,26 +131,18 @@ bool mean_is_told(double distance, double deviation, double n) {
 /// Whether Wilson's interval of n seeds, each reaching with this probability, has a verdict with 80 % power.
 bool share_is_told(double share, Interval const& bounds, double n) {
   boost::math::binomial const reached(n, share);
-  double told = 0;  // Σ P(k) over the runs of k that have one
-  bool inside = false;
-  for (double k = 0; k <= n; ++k) {
-    if (inside == (verdict_of(wilson(k / n, n), bounds) != ClaimVerdict::unclear)) continue;
-    double const below = k > 0 ? cdf(reached, k - 1) : 0;
-    told += inside ? below : -below;
-    inside = !inside;
-  }
-  if (inside) told += 1;
+  double told = 0;
+  for (double k = 0; k <= n; ++k)
+    if (verdict_of(wilson(k / n, n), bounds) != ClaimVerdict::unclear) told += pdf(reached, k);
   return told >= power;
 }
 
-CriterionFinding share_of(Criterion const& criterion, std::vector<double> const& values) {
-  auto const n = static_cast<double>(values.size());
-  auto const reached = [&](double value) { return criterion.below ? value <= *criterion.reaches : value >= *criterion.reaches; };
-  double const share = static_cast<double>(std::ranges::count_if(values, reached)) / n;
-  CriterionFinding finding{.value = share, .interval = wilson(share, n), .seeds = {}};
-  finding.verdict = verdict_of(*finding.interval, criterion.bounds());
-  if (finding.verdict == ClaimVerdict::unclear)
-    finding.seeds = fewest_seeds(values.size(), [&](double more) { return share_is_told(share, criterion.bounds(), more); });
+/// A value with its interval against the bounds; unclear without a finite one.
+CriterionFinding judged(double value, Interval const& interval, Interval const& bounds) {
+  CriterionFinding finding{.value = value, .interval = {}, .seeds = {}};
+  if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return finding;
+  finding.interval = interval;
+  finding.verdict = verdict_of(interval, bounds);
   return finding;
 }
 
@@ -173,18 +166,6 @@ double furthest_from_theory(std::vector<CsvLine> const& rows) {
   return furthest;
 }
 
-/// Slope or exponent of a study's means, and its standard error from theirs.
-std::pair<double, double> trend_with_error(Criterion const& criterion, std::vector<CsvLine> const& rows) {
-  std::vector<double> x, y, errors;
-  for (auto const& row : rows) {
-    double const key = row.number(criterion.key), mean = row.number("mean"), error = row.number("standard_error");
-    bool const powers = criterion.kind == "exponent";
-    x.push_back(powers ? std::log(key) : key), y.push_back(powers ? std::log(mean) : mean), errors.push_back(powers ? error / mean : error);
-  }
-  if (!std::ranges::all_of(y, [](double value) { return std::isfinite(value); })) return {std::nan(""), std::nan("")};
-  return slope_with_error(x, y, errors);
-}
-
 template <class Result>
 ClaimFinding findings(ClaimSettings const& claim, Result const& result) {
   ClaimFinding all;
@@ -202,36 +183,38 @@ CriterionFinding finding_of(Criterion const& criterion, AblationResult const& re
   auto const values = statistics_of(criterion, result);
   CriterionFinding finding{.value = std::nan(""), .interval = {}, .seeds = {}};
   if (values.empty() || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return finding;
-  if (criterion.kind == "share") return share_of(criterion, values);
-  auto const whole = estimate(values, confidence);
-  finding.value = whole.mean;
-  if (!std::isfinite(whole.mean) || !std::isfinite(whole.deviation) || values.size() < 2) return finding;
-  auto const n = static_cast<double>(values.size());
-  double const half = t_quantile(0.5 + confidence / 2, n - 1) * whole.deviation / std::sqrt(n);
-  finding.interval = Interval{whole.mean - half, whole.mean + half};
   auto const bounds = criterion.bounds();
-  finding.verdict = verdict_of(*finding.interval, bounds);
-  if (finding.verdict != ClaimVerdict::unclear) return finding;
-  double const distance = std::min(std::abs(whole.mean - bounds.low), std::abs(whole.mean - bounds.high));
-  finding.seeds = fewest_seeds(values.size(), [&](double more) { return mean_is_told(distance, whole.deviation, more); });
+  double const n = to_double(values.size());
+  std::function<bool(double)> told;  // by so many seeds
+  if (criterion.kind == "share") {
+    auto const reached = [&](double value) { return criterion.below ? value <= *criterion.reaches : value >= *criterion.reaches; };
+    double const share = to_double(std::ranges::count_if(values, reached)) / n;
+    finding = judged(share, wilson(share, n), bounds);
+    told = [=](double seeds) { return share_is_told(share, bounds, seeds); };
+  } else {
+    auto const whole = describe(values);
+    double const mean = whole.mean, distance = std::min(std::abs(mean - bounds.low), std::abs(mean - bounds.high));
+    double const half = n < 2 ? std::nan("") : t_quantile(0.5 + confidence / 2, n - 1) * whole.deviation / std::sqrt(n);
+    finding = judged(mean, {mean - half, mean + half}, bounds);
+    told = [=](double seeds) { return mean_is_told(distance, whole.deviation, seeds); };
+  }
+  if (finding.interval && finding.verdict == ClaimVerdict::unclear) finding.seeds = fewest_seeds(values.size(), told);
   return finding;
 }
 
 CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results) {
   auto const rows = selected(criterion, csv_lines(results, "results.csv"));
-  CriterionFinding finding{.interval = {}, .seeds = {}};
   if (criterion.kind == "formula") {
-    finding.value = furthest_from_theory(rows);
-    finding.verdict = finding.value <= *criterion.within ? ClaimVerdict::holds : ClaimVerdict::fails;
-    return finding;
+    double const furthest = furthest_from_theory(rows);
+    return {.value = furthest, .interval = {}, .verdict = verdict_of({furthest, furthest}, criterion.bounds()), .seeds = {}};
   }
+  auto const column = [&](std::string const& name) { return mapped(rows, [&](CsvLine const& row) { return row.number(name); }); };
+  auto const means = column("mean"), errors = column("standard_error");
+  bool const alone = criterion.kind == "value";
   auto const [value, error] =
-      criterion.kind == "value" ? std::pair(rows[0].number("mean"), rows[0].number("standard_error")) : trend_with_error(criterion, rows);
-  finding.value = value;
-  if (!std::isfinite(value) || !std::isfinite(error)) return finding;
-  finding.interval = Interval{value - normal_quantile * error, value + normal_quantile * error};
-  finding.verdict = verdict_of(*finding.interval, criterion.bounds());
-  return finding;
+      alone ? std::pair(means[0], errors[0]) : slope_of(criterion.kind == "exponent", column(criterion.key), means, errors);
+  double const half = normal_quantile * error;
+  return judged(value, {value - half, value + half}, criterion.bounds());
 }
 
 ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result) {

@@ -10,7 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/error.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
+#include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/report/page.hpp"
@@ -162,8 +164,7 @@ StudyRecord read_study(fs::path const& folder) {
     record.configuration = json.value("configuration", "");
     record.seconds = json.value("time.seconds", 0.0);
     for (auto const& table : json.value("tables", nlohmann::ordered_json::array()))
-      record.tables.push_back({table.at("title").get<std::string>(), table.at("rows").get<std::vector<std::vector<std::string>>>(),
-                               table.value("detail", false)});
+      record.tables.push_back({table.at("title").get<std::string>(), table.at("rows").get<TableRows>(), table.value("detail", false)});
     record.environment = texts_at(json, "environment");
   } catch (std::exception const& error) {
     throw FileError(fmt::format("{}: is not a summary of a study: {}", path.string(), error.what()));
@@ -175,6 +176,33 @@ StudyRecord read_study(fs::path const& folder) {
   check_written(folder, "results.csv");
   record.csv = parse_csv(*csv);
   return record;
+}
+
+std::string write_study(StudyRecord const& study, nlohmann::ordered_json const& more) {
+  nlohmann::ordered_json summary{{"study", study.kind}, {"name", study.name}, {"finished", true}};
+  for (auto const& [key, value] : more.items()) summary[key] = value;
+  for (auto const& [name, value] : study.figures) summary["figures"][name] = number(value);
+  summary["sentences"] = study.sentences;
+  std::string page = fmt::format("# {}\n", study.name), text;
+  for (auto const& sentence : study.sentences) page += fmt::format("\n{}\n", sentence);
+  for (auto const& [title, rows, detail] : study.tables) {
+    for (auto const& row : rows)
+      if (row.size() != rows.front().size())
+        throw Error(fmt::format("the table '{}' has a row of {} cells under {} headings", title, row.size(), rows.front().size()));
+    summary["tables"].push_back({{"title", title}, {"rows", rows}, {"detail", detail}});
+    page += fmt::format("\n## {}\n\n{}", title, markdown_table(rows));
+    if (!detail) text += fmt::format("{}\n{}\n", title, table(rows));
+  }
+  if (study.seconds > 0) summary["time.seconds"] = study.seconds;
+  summary["environment"] = environment();
+  if (!study.configuration.empty()) summary["configuration"] = study.configuration;
+  fs::create_directories(study.folder);
+  write_atomically(study.folder / "results.csv", csv_text(study.csv));
+  write_atomically(study.folder / "summary.md", page);
+  write_summary(study.folder, summary, {"results.csv", "summary.md"});
+  write_report(study.folder, true);
+  for (auto const& sentence : study.sentences) text += sentence + "\n";
+  return text;
 }
 
 void write_report(fs::path const& folder, bool quiet) {

@@ -12,9 +12,7 @@
 
 #include "autograd/parallel.hpp"
 #include "experiments/ablation/claim.hpp"
-#include "experiments/config/table.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/failure.hpp"
@@ -70,16 +68,6 @@ std::string measured(StudyFile file) {
   return emit(file);
 }
 
-/// The configuration, by its hash, decides the cells, which are the trials.
-void register_claim(fs::path const& folder, StudyFile const& file) {
-  if (!file.claim.given()) return;
-  std::error_code missing;
-  auto const cells = fs::directory_iterator(folder / "cells", missing);
-  auto const finished = std::ranges::count_if(cells, [](auto const& cell) { return fs::exists(cell.path() / "summary.json"); });
-  fs::create_directories(folder);
-  heed::register_claim(folder, file.claim, {sha256(measured(file))}, static_cast<std::size_t>(finished));
-}
-
 /// What was measured in a cell.
 struct MeasuredCell {
   CsvRows rows;
@@ -130,34 +118,6 @@ MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& 
   return all;
 }
 
-std::string in_markdown(StudyTable const& table) {
-  for (auto const& row : table.rows)
-    if (row.size() != table.rows.front().size())
-      throw Error(
-          fmt::format("the table '{}' has a row of {} cells under {} headings", table.title, row.size(), table.rows.front().size()));
-  return fmt::format("\n## {}\n\n", table.title) + markdown_table(table.rows);
-}
-
-void write_study(fs::path const& folder, StudyFile& file, StudyResult const& result, ReadFiles const& read, double seconds) {
-  write_atomically(folder / "results.csv", csv_text(result.csv));
-
-  std::string page = fmt::format("# {}\n", file.name);
-  for (auto const& sentence : result.sentences) page += fmt::format("\n{}\n", sentence);
-  for (auto const& table : result.tables) page += in_markdown(table);
-  write_atomically(folder / "summary.md", page);
-
-  nlohmann::ordered_json summary{{"study", file.study.kind}, {"name", file.name}, {"finished", true}, {"seed", file.seed}};
-  for (auto const& [name, value] : result.figures) summary["figures"][name] = number(value);
-  summary["sentences"] = result.sentences;
-  for (auto const& table : result.tables)
-    summary["tables"].push_back({{"title", table.title}, {"rows", table.rows}, {"detail", table.detail}});
-  if (!read.empty()) summary["read"] = to_json(read);
-  summary["time.seconds"] = seconds;
-  summary["environment"] = environment();
-  summary["configuration"] = emit(file);
-  write_summary(folder, summary, {"results.csv"});
-}
-
 /// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options) {
   StudyFile file = load_study(options);
@@ -174,7 +134,7 @@ Exit run_study(RunOptions const& options) {
   fs::path const path = options.folders.output / file.name;
   if (options.fresh) put_aside(path);
   compare(path, file);
-  register_claim(path, file);
+  register_claim(path, file.claim, {sha256(measured(file))}, path / "cells");  // the configuration decides the cells, which are the trials
   if (in_summary(path, "finished") == true) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
     if (!has_report(path)) write_report(path, options.quiet);
@@ -189,16 +149,14 @@ Exit run_study(RunOptions const& options) {
   write_atomically(path / "config.yaml", emit(file));
   note_signals();
   auto const [rows, seconds] = measured_cells(path, file, study, options.quiet);
-  auto result = study.report(rows);
+  StudyRecord record{study.report(rows), path, file.study.kind, file.name, emit(file), seconds};
   if (file.claim.given())
-    std::ranges::move(claim_in_words(file.claim, finding_of(file.claim, result.csv), path), std::back_inserter(result.sentences));
-  write_study(path, file, result, study.read, seconds);
-  write_report(path, true);
+    std::ranges::move(claim_in_words(file.claim, finding_of(file.claim, record.csv), path), std::back_inserter(record.sentences));
+  nlohmann::ordered_json more{{"seed", file.seed}};
+  if (!study.read.empty()) more["read"] = to_json(study.read);
+  auto const text = write_study(record, more);
   if (options.quiet) return Exit::done;
-  for (auto const& table : result.tables) {
-    if (!table.detail) fmt::print("{}\n{}\n", table.title, heed::table(table.rows));
-  }
-  for (auto const& sentence : result.sentences) fmt::print("{}\n", sentence);
+  fmt::print("{}", text);
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
   return Exit::done;
 }

@@ -8,7 +8,6 @@
 
 #include "experiments/config/config.hpp"
 #include "experiments/data/files.hpp"
-#include "experiments/folder/csv.hpp"
 #include "experiments/program/failure.hpp"
 #include "experiments/program/run_options.hpp"
 #include "experiments/report/parts.hpp"
@@ -16,14 +15,6 @@
 #include "nn/settings.hpp"
 
 namespace heed {
-
-/// The result of a study.
-struct StudyResult {
-  CsvRows csv = {};                                          ///< results.csv, its header first
-  std::vector<StudyTable> tables = {};                       ///< for the terminal and summary.md
-  std::vector<std::string> sentences = {};                   ///< the findings in words
-  std::vector<std::pair<std::string, double>> figures = {};  ///< for summary.json
-};
 
 /// A result without findings: rows below a header.
 StudyResult result_of(std::vector<std::string> header, CsvRows const& rows);
