@@ -11,46 +11,39 @@
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
+#include "experiments/commands/commands.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
-#include "experiments/folder/record.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/report/report.hpp"
 #include "nn/files/atomic_file.hpp"
 
 namespace heed {
 
 namespace {
 
-struct JudgedClaim {
+/// A claim with what was found.
+struct JudgedClaim : ClaimSettings {
   std::string name;
-  ClaimSettings claim;
   std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet
   std::vector<std::string> registrations = {};
   std::size_t seeds = 0;
   double minutes = 0;  ///< of training, summed over the trials; of a study's measurements
   std::string machine = {}, revision = {};
+
+  std::string verdict() const { return finding ? heed::name(finding->verdict) : "not run"; }
+  CriterionFinding const* of(std::size_t criterion) const { return finding ? &finding->criteria[criterion] : nullptr; }
 };
-
-std::string shown(double value) { return std::isnan(value) ? "–" : fmt::format("{:.4g}", value); }
-
-std::string shown(CriterionFinding const& finding) {
-  auto const interval = finding.interval ? fmt::format(" [{}, {}]", shown(finding.interval->low), shown(finding.interval->high)) : "";
-  return shown(finding.value) + interval;
-}
-
-std::string verdict_in_words(JudgedClaim const& claim) { return claim.finding ? name(claim.finding->verdict) : "not run"; }
 
 std::string published_in_words(PublishedFigure const& published) {
   if (!published.value) return "";
-  auto text = shown(*published.value);
+  auto text = fmt::format("{:.4g}", *published.value);
   if (published.seeds) text += fmt::format(" (n = {})", *published.seeds);
   return published.selection.empty() ? text : text + ", " + published.selection;
 }
@@ -59,16 +52,15 @@ std::string published_in_words(PublishedFigure const& published) {
 TableRows rows_of(std::vector<JudgedClaim> const& claims) {
   TableRows rows{{"claim", "verdict", "criterion", "measured", "finding", "published", "seeds", "minutes"}};
   for (auto const& claim : claims)
-    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
-      TableRows::value_type row{"", "", claim.claim.criteria.items[i].in_words(), "", "", "", "", ""};
-      if (i == 0) row[0] = claim.name, row[1] = verdict_in_words(claim), row[5] = published_in_words(claim.claim.published);
-      if (claim.finding) {
-        auto const& finding = claim.finding->criteria[i];
-        row[3] = shown(finding);
-        row[4] = name(finding.verdict) + (finding.seeds ? fmt::format(" ({} seeds would tell)", *finding.seeds) : "");
-        if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = fmt::format("{:.1f}", claim.minutes);
-      }
-      rows.push_back(std::move(row));
+    for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
+      auto& row = rows.emplace_back(std::vector<std::string>(rows.front().size()));
+      row[2] = claim.criteria.items[i].in_words();
+      if (i == 0) row[0] = claim.name, row[1] = claim.verdict(), row[5] = published_in_words(claim.published);
+      auto const* const found = claim.of(i);
+      if (found == nullptr) continue;
+      row[3] = found->in_words();
+      row[4] = name(found->verdict) + (found->seeds ? fmt::format(" ({} seeds would tell)", *found->seeds) : "");
+      if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = fmt::format("{:.1f}", claim.minutes);
     }
   return rows;
 }
@@ -77,21 +69,17 @@ TableRows rows_of(std::vector<JudgedClaim> const& claims) {
 CsvRows results_of(std::vector<JudgedClaim> const& claims) {
   CsvRows rows{{"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict", "finding",
                 "seeds", "minutes", "machine", "revision"}};
+  auto const cell = [](double value) { return std::isfinite(value) ? csv_number(value) : ""; };
   for (auto const& claim : claims)
-    for (std::size_t i = 0; i < claim.claim.criteria.items.size(); ++i) {
-      auto const& criterion = claim.claim.criteria.items[i];
-      auto const* const finding = claim.finding ? &claim.finding->criteria[i] : nullptr;
-      std::optional<double> value, low, high, at_least = criterion.at_least, at_most = criterion.at_most;
-      if (criterion.margin) at_least = -*criterion.margin, at_most = criterion.margin;
-      if (criterion.within) at_most = criterion.within;
-      if (finding != nullptr && std::isfinite(finding->value)) {
-        value = finding->value;
-        if (auto const& interval = finding->interval) low = interval->low, high = interval->high;
-      }
-      rows.push_back({claim.name, claim.claim.says, claim.claim.source, criterion.in_words(), csv_number(value), csv_number(low),
-                      csv_number(high), csv_number(at_least), csv_number(at_most), i == 0 ? csv_number(claim.claim.published.value) : "",
-                      verdict_in_words(claim), finding != nullptr ? name(finding->verdict) : "", fmt::format("{}", claim.seeds),
-                      fmt::format("{:.2f}", claim.minutes), claim.machine, claim.revision});
+    for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
+      auto const& criterion = claim.criteria.items[i];
+      auto const* const found = claim.of(i);
+      auto const interval = found != nullptr ? found->interval : std::nullopt;
+      rows.push_back({claim.name, claim.says, claim.source, criterion.in_words(), found != nullptr ? cell(found->value) : "",
+                      interval ? cell(interval->low) : "", interval ? cell(interval->high) : "", cell(criterion.bounds().low),
+                      cell(criterion.bounds().high), i == 0 ? csv_number(claim.published.value) : "", claim.verdict(),
+                      found != nullptr ? name(found->verdict) : "", fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes),
+                      claim.machine, claim.revision});
     }
   return rows;
 }
@@ -104,22 +92,21 @@ Figure findings_figure(CsvRows const& results, fs::path const& path) {
                 .across = 2,
                 .frame_height = 0.3};
   for (auto const& line : csv_lines(results, path)) {
-    auto const number = [&](char const* column) { return line[column].empty() ? std::nullopt : std::optional(line.number(column)); };
-    auto const value = number("value"), low = number("low"), high = number("high"), published = number("published"),
-               at_least = number("at_least"), at_most = number("at_most");
-    if (!value) continue;
+    Panel panel{.title = line["claim"] + ": " + line["criterion"], .y = {.low = -1, .high = 1}};
     Range range;
-    for (auto const& each : {value, low, high, at_least, at_most, published})
-      if (each) range.include(*each);
+    std::map<std::string, double> at;  // of those columns that have a number
+    for (char const* const column : {"value", "low", "high", "published", "at_least", "at_most"})
+      if (!line[column].empty()) range.include(at[column] = line.number(column));
+    if (!at.contains("value")) continue;
+    double const value = at["value"];
+    CurvePoint const measured = at.contains("low") ? CurvePoint{value, 0, at["low"], at["high"]} : CurvePoint{value, 0, value, value};
+    panel.layers.push_back({As::intervals_across, {measured}, {.colour = line_colour(1), .width = 1.6, .size = 0.6}});
+    if (at.contains("published"))
+      panel.layers.push_back({As::dots, {CurvePoint::bare(at["published"], 0)}, {.colour = line_colour(2), .size = 1, .open = true}});
+    for (char const* const bound : {"at_least", "at_most"})
+      if (at.contains(bound)) panel.guides.push_back({.at = at[bound], .upright = true, .colour = limit_colour, .dash = 2});
     range.widen(0.1);
-    Panel panel{.title = line["claim"] + ": " + line["criterion"], .x = axis_over(range, "", 4), .y = {.low = -1, .high = 1}};
-    panel.layers.push_back({As::intervals_across,
-                            {{*value, 0, low.value_or(*value), high.value_or(*value)}},
-                            {.colour = line_colour(1), .width = 1.6, .size = 0.6}});
-    if (published)
-      panel.layers.push_back({As::dots, {CurvePoint::bare(*published, 0)}, {.colour = line_colour(2), .size = 1, .open = true}});
-    for (auto const& bound : {at_least, at_most})
-      if (bound) panel.guides.push_back({.at = *bound, .upright = true, .colour = limit_colour, .dash = 2});
+    panel.x = axis_over(range, "", 4);
     figure.panels.push_back(std::move(panel));
   }
   return figure;
@@ -145,7 +132,9 @@ T& field_of(Settings& settings, std::string const& name) {
 /// without a claim, and as load_ablation(); FileError for damaged results.
 JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   Document const document = load(file);
-  JudgedClaim judged{.name = file.stem().string(), .claim = {}};
+  JudgedClaim judged;
+  ClaimSettings& claim = judged;
+  judged.name = file.stem().string();
   auto const* const kind = file_kind_of(document);
   fs::path folder = folders.output;
   if (kind != nullptr && kind->settings == nullptr)
@@ -153,52 +142,44 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   if (kind != nullptr) {
     auto const settings = kind->settings();
     fill(document, *settings);
-    judged.claim = dynamic_cast<ClaimSettings const&>(field_of<Settings>(*settings, "claim"));
-    check_claim(document, judged.claim);
+    claim = dynamic_cast<ClaimSettings const&>(field_of<Settings>(*settings, "claim"));
+    check_claim(document, claim);
     folder /= field_of<std::string>(*settings, "name");
   } else {
     auto const ablation = load_ablation(document, {}, folders);
-    judged.claim = ablation.settings.claim;
+    claim = ablation.settings.claim;
     folder = ablation.folder();
   }
-  if (!judged.claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
+  if (!claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
   if (!find_json(folder / "summary.json")) return judged;
-  std::vector<std::pair<std::string, std::string>> environment;
   if (kind != nullptr) {
     auto const record = read_study(folder);
-    judged.finding = finding_of(judged.claim, record.csv);
+    judged.finding = finding_of(claim, record.csv);
     judged.minutes = record.seconds / 60;
-    environment = record.environment;
   } else {
     auto const material = read_material(folder);
-    judged.finding = finding_of(judged.claim, material);
+    judged.finding = finding_of(claim, material);
     judged.seeds = material.seeds.size();
     for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
-    environment = material.environment;
   }
-  for (auto const& [key, value] : environment) {
-    if (key == "processor") judged.machine = value;
-    if (key == "revision") judged.revision = value;
-  }
+  auto const texts = texts_at(read_json(folder / "summary.json"), "environment");
+  std::map<std::string, std::string> environment(texts.begin(), texts.end());
+  judged.machine = environment["processor"];
+  judged.revision = environment["revision"];
   judged.registrations = registrations_in(folder);
   return judged;
 }
 
 void write_claims(std::vector<JudgedClaim> const& claims, fs::path const& folder) {
+  StudyRecord record{{.csv = results_of(claims)}, folder, "claims", "claims"};
   TableRows registered{{"claim", "criteria", "deviations from the source"}};
-  nlohmann::ordered_json summary{{"study", "claims"}, {"name", "claims"}, {"finished", true}, {"environment", environment()}};
   for (auto const& claim : claims) {
-    summary["sentences"].push_back(
-        fmt::format("{}: {} ({}): {}", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim)));
+    record.sentences.push_back(fmt::format("{}: {} ({}): {}", claim.name, claim.says, claim.source, claim.verdict()));
     registered.push_back(
-        {claim.name, fmt::format("{}", fmt::join(claim.registrations, "; ")), fmt::format("{}", fmt::join(claim.claim.deviations, "; "))});
+        {claim.name, fmt::format("{}", fmt::join(claim.registrations, "; ")), fmt::format("{}", fmt::join(claim.deviations, "; "))});
   }
-  summary["tables"].push_back({{"title", "Criteria"}, {"rows", rows_of(claims)}});
-  summary["tables"].push_back({{"title", "Registrations and deviations"}, {"rows", registered}});
-  fs::create_directories(folder);
-  write_atomically(folder / "results.csv", csv_text(results_of(claims)));
-  write_summary(folder, summary, {"results.csv"});
-  write_report(folder, true);
+  record.tables = {{"Criteria", rows_of(claims)}, {"Registrations and deviations", registered}};
+  write_study(record, {});
 }
 
 /// Writes README.md and claims.svg: the same for a reader of the repository.
@@ -207,7 +188,7 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
   std::set<std::string> machines;
   std::map<std::string, std::size_t> verdicts;
   for (auto const& claim : claims) {
-    minutes += claim.minutes, ++verdicts[verdict_in_words(claim)];
+    minutes += claim.minutes, ++verdicts[claim.verdict()];
     if (claim.finding) machines.insert(claim.machine);
   }
   std::string page = fmt::format(
@@ -222,16 +203,16 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
     page += "\n![Measured intervals, bounds and published numbers](claims.svg)\n\n" + figure.caption + "\n";
   }
   for (auto const& claim : claims) {
-    page += fmt::format("\n## {}\n\n{} ({}). Verdict: **{}**.", claim.name, claim.claim.says, claim.claim.source, verdict_in_words(claim));
-    if (!claim.claim.predicts.empty()) page += fmt::format(" Expected: {}.", claim.claim.predicts);
+    page += fmt::format("\n## {}\n\n{} ({}). Verdict: **{}**.", claim.name, claim.says, claim.source, claim.verdict());
+    if (!claim.predicts.empty()) page += fmt::format(" Expected: {}.", claim.predicts);
     page += "\n";
     if (claim.finding && !claim.finding->incomplete.empty()) page += fmt::format("\n{}.\n", claim.finding->incomplete);
-    for (auto const& deviation : claim.claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
+    for (auto const& deviation : claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
     for (auto const& words : claim.registrations) page += fmt::format("\n- {}", words);
     if (claim.finding)
-      page += fmt::format("\n- {}{:.1f} minutes{}, {}, revision {}", claim.seeds > 0 ? plural(claim.seeds, "seed") + ", " : "",
-                          claim.minutes, claim.claim.cost.empty() ? "" : fmt::format(" (expected: {})", claim.claim.cost), claim.machine,
-                          claim.revision.substr(0, 12));
+      page +=
+          fmt::format("\n- {}{:.1f} minutes{}, {}, revision {}", claim.seeds > 0 ? plural(claim.seeds, "seed") + ", " : "", claim.minutes,
+                      claim.cost.empty() ? "" : fmt::format(" (expected: {})", claim.cost), claim.machine, claim.revision.substr(0, 12));
     page += "\n";
   }
   write_atomically(folder / "README.md", page);
@@ -271,7 +252,7 @@ RunOptions with_file(ClaimsOptions const& options, fs::path const& file) {
 /// By the plan; of a study its `cost`, NaN without.
 double expected_seconds(RunOptions const& options) {
   if (file_kind_of(load(options.config)) == nullptr) return planned_seconds(load_ablation(options), options);
-  auto const cost = judged_claim(options.config, options.folders).claim.cost;
+  auto const cost = judged_claim(options.config, options.folders).cost;
   return cost.empty() ? std::nan("") : seconds_in("cost", cost);
 }
 
@@ -316,9 +297,7 @@ Exit claims(ClaimsOptions const& options) {
   Exit worst = Exit::done;
   if (options.run)
     for (auto const& file : options.within ? fitting(options, files) : files) {
-      auto const run = with_file(options, file);
-      auto const* const kind = file_kind_of(load(file));
-      Exit const exit = kind != nullptr ? kind->run(run) : run_ablation(load_ablation(run), run);
+      Exit const exit = run(with_file(options, file));
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }
