@@ -24,7 +24,7 @@ namespace heed {
 # What counts, draws or integrates has loops.
 set(LOOPS ${EXPERIMENTS})
 list(FILTER LOOPS INCLUDE REGEX
-  "/experiments/(metric/(sign_flips|power|evidence)|train/gradient_sum|data/(ngram|grammar|tokenizers/byte_pairs|tokenizers/byte_pair_training)|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling)|suite/interquartile)\\.cpp$")
+  "/experiments/(metric/(sign_flips|power|evidence)|train/gradient_sum|data/(ngram|grammar|tokenizers/byte_pairs|tokenizers/byte_pair_training)|ablation/scaling/quadrature|study/(samples|saturation|softmax_scaling))\\.cpp$")
 list(REMOVE_ITEM EXPERIMENTS ${LOOPS})
 add_room(experiments SOURCES ${EXPERIMENTS} ${PROJECT_BINARY_DIR}/revision.cpp ${PROJECT_BINARY_DIR}/report_assets.cpp SEES autograd nn experiments)
 add_room(experiments_loops SOURCES ${LOOPS} SEES autograd nn experiments)
