@@ -38,15 +38,15 @@ Figure alignment_figure(Alignment const& alignment) {
                 .title = fmt::format("{}", fmt::join(alignment.target.begin(), alignment.target.end() - 1, " ")),
                 .caption = "Rows are target words, columns source words. Weights are means over the heads of each cross-attention layer.",
                 .across = across,
-                .scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .high = 1e-6}},
+                .scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .high = 1e-6, .name = "weight"}},
                 .shared_y = true,
                 .frame_width = sources * cell,
                 .frame_height = targets * std::clamp(cell, least_cell, 0.22)};
   for (auto const& [heads, weights] : alignment.layers) {
     auto& panel = figure.panels.emplace_back(
         Panel{.title = fmt::format("layer {} of {}, mean of {} heads", figure.panels.size() + 1, alignment.layers.size(), heads),
-              .x = axis_of_names(alignment.source),
-              .y = axis_of_rows(alignment.target),
+              .x = axis_of_names(alignment.source, "source"),
+              .y = axis_of_rows(alignment.target, "target"),
               .cells = Cells{.columns = alignment.source.size(), .values = weights.to_vector(), .sharp = true}});
     panel.x.above = true;
     for (double const weight : panel.cells->values)

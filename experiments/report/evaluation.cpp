@@ -117,7 +117,7 @@ std::string table_of(Evaluation const& evaluation) {
   std::vector<Evaluation::Part const*> parts{&evaluation.whole};
   for (auto const& part : evaluation.by_length) parts.push_back(&part);
   std::vector<std::vector<std::string>> rows{
-      {evaluation.by_length.empty() ? "" : fmt::format("length of the {}", evaluation.length_of), "± standard error", "all"}, {"rows", ""}};
+      {evaluation.by_length.empty() ? "" : fmt::format("length of the {}", evaluation.length_of), "", "all"}, {"rows", ""}};
   for (std::size_t i = 1; i < parts.size(); ++i) rows[0].push_back(range(*parts[i]));
   for (auto const* const part : parts) rows[1].push_back(fmt::format("{}", part->rows));
   for (auto const& name : metrics_of(evaluation)) {
@@ -127,8 +127,8 @@ std::string table_of(Evaluation const& evaluation) {
       rows.back().push_back(value == nullptr ? "–" : with_error(*value, error_of(*part, name)));
     }
   }
-  return fmt::format("{}: step {}, {} weights, {}{}\n", evaluation.run, evaluation.step, evaluation.weights, evaluation.split,
-                     evaluation.search ? fmt::format(", decoded: {}", decoding(*evaluation.search)) : "") +
+  return fmt::format("{}: step {}, {} weights, {}{}; ± is a standard error\n", evaluation.run, evaluation.step, evaluation.weights,
+                     evaluation.split, evaluation.search ? fmt::format(", decoded: {}", decoding(*evaluation.search)) : "") +
          table(rows) + references_of(evaluation);
 }
 

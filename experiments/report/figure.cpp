@@ -31,6 +31,16 @@ bool tell_apart(std::vector<std::string> const& names, std::vector<std::string> 
   return std::set(names.begin(), names.end()).size() == std::set(labels.begin(), labels.end()).size();
 }
 
+/// "5e-2"
+std::string in_powers(double value) {
+  double const power = std::floor(std::log10(value) + 1e-9);
+  return fmt::format("{:.4g}e{:.0f}", value / std::pow(10, power), power);
+}
+
+bool has_power(Axis const& axis) {
+  return axis.log && std::ranges::any_of(axis.ticks, [](Tick const& tick) { return tick.text.find('e') != std::string::npos; });
+}
+
 }  // namespace
 
 void Range::include(double value) {
@@ -44,7 +54,8 @@ void Range::include(CurvePoint const& point) {
 }
 
 void Range::widen(double share) {
-  double const by = high > low ? share * (high - low) : low == 0 ? 1 : std::max(1e-9, std::abs(low) * share);
+  if (low == 0 && high == 0) high = 1;  // not below: shares and losses have no values there
+  double const by = high > low ? share * (high - low) : std::max(1e-9, std::abs(low) * share);
   low -= by;
   high += by;
 }
@@ -55,7 +66,9 @@ std::string line_colour(std::size_t index) {
 }
 
 Look look_of(std::size_t index) { return {.colour = line_colour(index), .dash = 1 + index % 5, .mark = index, .size = 0.6}; }
-Look solid_look(std::size_t index) { return {.colour = line_colour(index), .mark = index, .width = 1.2, .size = 0.45}; }
+Look solid_look(std::size_t index) {
+  return {.colour = line_colour(index), .dash = 1 + index / line_colours % 5, .mark = index, .width = 1.2, .size = 0.45};
+}
 Look limit_look() { return {.colour = limit_colour, .dash = 2, .width = 1}; }
 
 std::vector<std::string> cividis() {
@@ -89,7 +102,7 @@ Axis log_axis(Range const& range) {
       double const value = digit * std::pow(10, e);
       bool const wanted = digit == 1 ? e % every == 0 : span < 1.7;
       if (wanted && Range{range.low * (1 - 1e-9), range.high * (1 + 1e-9)}.holds(value))
-        axis.ticks.push_back({value, powers ? fmt::format("{:g}e{}", digit, e) : fmt::format("{:g}", value)});
+        axis.ticks.push_back({value, powers ? in_powers(value) : fmt::format("{:g}", value)});
     }
   return axis;
 }
@@ -151,7 +164,12 @@ void share_x(Figure& figure, std::string const& name, Ticks ticks) {
     range.widen(0.03);
     axis.low = range.low, axis.high = range.high;
   }
-  for (auto& panel : figure.panels) panel.x = axis;
+  bool const powers = std::ranges::any_of(figure.panels, [](Panel const& panel) { return has_power(panel.y); });
+  for (auto& panel : figure.panels) {
+    panel.x = axis;
+    for (auto& tick : panel.y.ticks)
+      if (powers && panel.y.log) tick.text = in_powers(tick.at);
+  }
   figure.shared_x = true;
 }
 
@@ -181,7 +199,9 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   }
   while (columns(text) > width) {
     auto const most = text.size() - ending(text, columns(text) - std::max<std::size_t>(width, 1)).size();
-    auto const mark = text.find_last_of(" -_.=,:", most - 1);
+    auto mark = text.find_last_of(" -_.=,:", most - 1);
+    while (mark != text.npos && mark > 0 && text[mark] != ' ' && text[mark + 1] >= '0' && text[mark + 1] <= '9')  // within a number
+      mark = text.find_last_of(" -_.=,:", mark - 1);
     auto const end = mark == text.npos || mark < most / 3 ? most : mark + 1;
     lines.emplace_back(text.substr(0, text[end - 1] == ' ' ? end - 1 : end));
     text.remove_prefix(end);

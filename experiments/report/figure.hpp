@@ -27,7 +27,7 @@ struct Range {
   double low = std::numeric_limits<double>::infinity(), high = -low;
   void include(double value);
   void include(CurvePoint const& point);
-  /// Extends both ends by this fraction of the range; of one value, by this fraction of it (of 0: by 1).
+  /// Extends both ends by this fraction of the range; of one value, by this fraction of it. 0 alone is taken as 0 to 1.
   void widen(double share);
   bool is_empty() const { return !(low < high); }
   bool holds(double value) const { return value >= low && value <= high; }
@@ -46,7 +46,8 @@ struct Look {
   double width = 1.3, size = 0.5;  ///< of lines; of marks
   bool open = false;               ///< marks as outlines
 };
-/// Colour, dash and mark of the lines of one key's values; the same with a solid line, for measurements beside a theory.
+/// Colour, dash and mark of the lines of one key's values; the same with a solid line, for measurements beside a theory
+/// (from the eighth on with dashes, as colours repeat).
 Look look_of(std::size_t index);
 Look solid_look(std::size_t index);
 /// Of a curve that is only to compare with: dashed and grey.
@@ -156,7 +157,8 @@ struct ColourScale {
   std::vector<std::string> colours = {};
   double low = 0, high = 1;
   bool log = false;
-  bool shown = true;  ///< as a box beside the frames
+  bool shown = true;      ///< as a box beside the frames
+  std::string name = {};  ///< below the box
 };
 /// Readable with red-green colour blindness (Nuñez et al. 2018).
 std::vector<std::string> cividis();
@@ -186,7 +188,8 @@ struct Figure {
 
 /// How ticks of x stand: evenly, or at powers of two or of ten on a logarithmic axis.
 enum class Ticks { even, twos, tens };
-/// Gives all panels one x axis over their points, and the figure a legend of the names of their layers.
+/// Gives all panels one x axis over their points, logarithmic axes of y one way to write numbers, and the figure a legend of the names of
+/// their layers.
 void share_x(Figure& figure, std::string const& name, Ticks ticks);
 
 /// Any text, such as a metric's name, as a file name for a figure.
@@ -199,7 +202,8 @@ double tick_step(double range, double count);
 /// numbered if even these are the same.
 std::vector<std::string> shortened(std::vector<std::string> const& names, std::size_t width);
 
-/// A text in lines of at most so many columns, broken behind its first line end, blanks and marks.
+/// A text in lines of at most so many columns, broken behind its first line end, blanks, and marks that no digit
+/// follows.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 }  // namespace heed

@@ -149,10 +149,11 @@ std::vector<std::size_t> by_levels(Grid const& grid) {
   return order;
 }
 
-/// Small panels with common axes, below a legend of the values of one factor.
-Figure panels_of(std::vector<std::string> const& values, std::size_t count, As as) {
+/// Small panels with common axes, below a legend of the values of one factor; numbers have its name: "heads=2".
+Figure panels_of(Grid const& grid, std::size_t factor, std::size_t count, As as) {
   Figure figure{.across = count <= 3 ? count : count == 4 ? 2 : 3U, .shared_x = true, .shared_y = true};
-  for (auto const& value : values) figure.legend.push_back({value, look_of(figure.legend.size()), as});
+  for (auto const& value : grid.factors[factor].labels)
+    figure.legend.push_back({parsed_number<double>(value) ? grid.name(factor) + "=" + value : value, look_of(figure.legend.size()), as});
   return figure;
 }
 
@@ -187,7 +188,7 @@ std::optional<Figure> interaction(Material const& material, Grid const& grid) {
   std::size_t const along = order[0], lines = order[1];
   auto const panels = grid.combinations_without({along, lines});
   auto const name = axis_name(material, material.metric);
-  auto figure = panels_of(grid.factors[lines].labels, panels.size(), As::joined_intervals);
+  auto figure = panels_of(grid, lines, panels.size(), As::joined_intervals);
   Range range;
   for (auto levels : panels) {
     auto& panel = figure.panels.emplace_back(Panel{.title = panel_title(grid, levels, {along, lines})});
@@ -223,7 +224,7 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   if (against_baseline) range.include(0);
   if (range.is_empty()) return std::nullopt;
   auto const panels = grid.combinations_without({lines});
-  auto figure = panels_of(grid.factors[lines].labels, panels.size(), As::line);
+  auto figure = panels_of(grid, lines, panels.size(), As::line);
   auto const name = axis_name(material, metric);
   figure.name = against_baseline ? "difference_curves" : figure_name(metric);
   figure.title = against_baseline ? "Difference to " + material.baseline + " along training" : name;

@@ -18,8 +18,9 @@ std::string in_words(Comparison const& difference) {
     return std::abs(difference.mean) < 1e5 ? fmt::format("{:+.3g}", difference.mean) : short_number(difference.mean, 0, true);
   int const digits = std::clamp(1 - static_cast<int>(std::floor(std::log10(half))), 0, 6);
   auto const mean = short_number(difference.mean, digits, true);
-  double const middle = difference.interval->low / 2 + difference.interval->high / 2;
-  if (std::abs(middle - difference.mean) > 1e-3 * half) return mean;  // it ends at a bound: the bar shows where
+  if (auto const& [low, high] = *difference.interval;
+      std::abs(low / 2 + high / 2 - difference.mean) > 1e-3 * half)  // the bar shows its mean
+    return fmt::format("[{}, {}]", short_number(low, digits, true), short_number(high, digits, true));
   auto const words = fmt::format("{} ± {}", mean, short_number(half, digits));
   constexpr std::size_t widest = 16;
   bool const huge = std::abs(difference.mean) >= 1e5 || half >= 1e5;
@@ -102,14 +103,14 @@ std::optional<Figure> forest(Material const& material) {
   Panel panel{.x = axis_over(range, fmt::format("difference in {}, {} is better", axis_name(material, material.metric), material.better)),
               .y = {.low = 0.35 - count, .high = 0.6},
               .guides = {{.at = 0, .upright = true}},
-              .columns = {{"mean ± 95 %"}, {"p"}, {"verdict"}}};
+              .columns = {{"95 % interval"}, {"p"}, {"verdict"}}};
   if (material.margin > 0) panel.boxes.push_back({.x = {-material.margin, material.margin}});
   for (std::size_t k = 0; k < rows.size(); ++k) add_row(panel, k, rows[k], range, outlier);
   auto const band = fmt::format(" The grey band is the equivalence margin of ±{:g}{}.", material.margin,
                                 material.unit.empty() ? "" : " " + material.unit);
   auto const caption =
-      fmt::format("Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean. p: {}.{}{}",
-                  material.baseline, material.at, material.test_in_words(), material.margin > 0 ? band : "",
+      fmt::format("Paired differences to {} at the {} value: open dots are seeds, bars 95 % intervals of the mean.{}{}", material.baseline,
+                  material.at, material.margin > 0 ? band : "",
                   std::ranges::any_of(means, outlier) ? " An arrow marks a mean beyond the scale; finite seeds have dots." : "");
   return Figure{.name = "differences",
                 .title = "Difference to " + material.baseline,

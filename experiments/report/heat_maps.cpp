@@ -102,8 +102,9 @@ std::optional<Figure> heat_map(Material const& material, std::string const& name
   if (range.high <= range.low) range.high = range.low + std::max(1e-12, std::abs(range.low) * 1e-6);
   figure.scales = {{.colours = cividis(), .low = range.low, .high = range.high, .log = decades}};
   figure.frame_height = std::clamp(0.13 * static_cast<double>(probe.rows.size()), 0.5, 2.6);
-  figure.caption = fmt::format("{} layer{} and step; one colour scale for all arms{}.", material.single ? "By" : "Mean over the seeds by",
-                               probe.rows.rbegin()->first.second < 0 ? "" : ", head", decades ? ", logarithmic" : "");
+  figure.caption = fmt::format("{} layer{} and step{}{}.", material.single ? "By" : "Mean over the seeds by",
+                               probe.rows.rbegin()->first.second < 0 ? "" : ", head",
+                               material.single ? "" : "; one colour scale for all arms", decades ? "; the scale is logarithmic" : "");
   return figure;
 }
 

@@ -1,6 +1,8 @@
 #include "experiments/report/html.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -15,24 +17,44 @@ std::string escape(std::string_view text) {
   return html;
 }
 
+namespace {
+
+/// The columns, beside the first, that have a long cell with letters other than the e of a number.
+std::vector<bool> columns_of_text(TableRows const& rows) {
+  constexpr std::size_t longest = 20;
+  std::vector<bool> of_text(rows.front().size());
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    for (std::size_t k = 1; k < std::min(rows[i].size(), of_text.size()); ++k)
+      of_text[k] =
+          of_text[k] || (columns(rows[i][k]) > longest && rows[i][k].find_first_of("abcdfghijklmnopqrstuvwxyz") != std::string::npos);
+  return of_text;
+}
+
+}  // namespace
+
 std::string html_table(std::string const& what, TableRows const& rows,
                        std::function<std::string(std::size_t row, std::size_t column)> const& kind) {
   if (rows.size() < 2) return "";
   auto const& head = rows.front();
+  auto const of_text = columns_of_text(rows);
   std::string html =
       fmt::format("<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\"><table{1}>\n<thead><tr>", escape(what),
                   head.size() > 8   ? " class=\"wide\""
                   : head.size() > 3 ? " class=\"many\""
                                     : "");
-  for (auto const& cell : head) html += fmt::format("<th scope=\"col\">{}</th>", escape(cell));
+  for (std::size_t k = 0; k < head.size(); ++k)
+    html += fmt::format("<th scope=\"col\"{}>{}</th>", of_text[k] ? " class=\"text\"" : "", escape(head[k]));
   html += "</tr></thead>\n<tbody>\n";
+  std::string heading;
   for (std::size_t i = 1; i < rows.size(); ++i) {
     html += "<tr>";
     for (std::size_t k = 0; k < rows[i].size(); ++k) {
-      auto const of = kind ? kind(i, k) : "";
-      html +=
-          fmt::format("<{0} data-column=\"{1}\"{2}>{3}</{4}>", k == 0 ? "th scope=\"row\"" : "td", k < head.size() ? escape(head[k]) : "",
-                      of.empty() ? "" : fmt::format(" class=\"{}\"", of), escape(rows[i][k]), k == 0 ? "th" : "td");
+      auto of = kind ? kind(i, k) : "";
+      if (of.empty() && k < head.size() && of_text[k]) of = "text";
+      if (k == 0 && !rows[i][k].empty()) heading = fmt::format(" data-row=\"{}\"", escape(rows[i][k]));
+      html += fmt::format("<{0} data-column=\"{1}\"{2}{3}>{4}</{5}>", k == 0 ? "th scope=\"row\"" : "td",
+                          k < head.size() ? escape(head[k]) : "", of.empty() ? "" : fmt::format(" class=\"{}\"", of),
+                          k == 0 && rows[i][k].empty() ? heading : "", escape(rows[i][k]), k == 0 ? "th" : "td");
     }
     html += "</tr>\n";
   }

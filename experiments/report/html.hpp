@@ -13,7 +13,8 @@ namespace heed {
 std::string escape(std::string_view text);
 
 /// A table; the first row and the first cell of each row are headers. "" without rows below the first. On narrow pages a row of more than
-/// three cells becomes a list, each with its column's name. `what`: description for screen readers; `kind`: the class of a cell.
+/// three cells becomes a list, each with its column's name; one without a first cell has that of the row above as a heading. Long texts
+/// are broken. `what`: description for screen readers; `kind`: the class of a cell.
 std::string html_table(std::string const& what, TableRows const& rows,
                        std::function<std::string(std::size_t row, std::size_t column)> const& kind = {});
 

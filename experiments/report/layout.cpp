@@ -287,6 +287,7 @@ class Arrangement {
       double const lowest = figure_.scales.size() > 1 ? first.bottom : made_.panels.back().bottom;
       double const height = std::min(1.6, first.top - lowest);
       made_.scales.push_back({left_of(made_.across - 1) + frame_ + 0.12, first.top - height, height});
+      put(figure_.scales[k].name, made_.scales.back().left, made_.scales.back().bottom - 0.13);
     }
   }
 

@@ -265,9 +265,11 @@ class Section {
       return fmt::format("<label>{}<select data-choose=\"{}\"></select></label>\n", what, name);
     };
     return "<section class=\"viewer\">\n<h2>Attention maps</h2>\n"
-           "<p class=\"note\">One trial of each arm; all maps are in <code>attention/</code> of the trials.</p>\n"
-           "<fieldset class=\"controls\" aria-label=\"Map\">\n" +
-           select("arm", "arm") + select("layer", "layer") + select("head", "head") +
+           "<p class=\"note\">" +
+           std::string(material_.single ? "All maps are in <code>attention/</code>."
+                                        : "One trial of each arm; all maps are in <code>attention/</code> of the trials.") +
+           "</p>\n<fieldset class=\"controls\" aria-label=\"Map\">\n" + select("arm", "arm") + select("layer", "layer") +
+           select("head", "head") +
            "<label><span>step <span class=\"step\"></span></span><input data-choose=\"step\" type=\"range\" min=\"0\" "
            "step=\"1\"></label>\n" +
            select("example", "example") + select("scale", "colours") +

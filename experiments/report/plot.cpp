@@ -31,7 +31,7 @@ std::string drawn_as(FigureLayer const& layer) {
   auto const line = fmt::format("lc rgb '{}' lw {} dt {}", look.colour, look.width, look.dash);
   auto const mark = fmt::format("pt {} ps {}", point_type(look), look.size);
   auto const dots = fmt::format("{} lc rgb '{}' lw {}", mark, look.colour, look.width);
-  bool const bare = !has_intervals(layer.points);
+  auto const bars = (has_intervals(layer.points) ? "1:2:3:4 with yerrorbars " : "1:2 with points ") + dots;
   switch (layer.as) {
     case As::band:
       return fmt::format("1:3:4 with filledcurves fc rgb '{}' fs transparent solid 0.18 noborder", look.colour);
@@ -42,9 +42,9 @@ std::string drawn_as(FigureLayer const& layer) {
     case As::joined_dots:
       return fmt::format("1:2 with linespoints {} {}", line, mark);
     case As::intervals:
-      return (bare ? "1:2 with points " : "1:2:3:4 with yerrorbars ") + dots;
-    case As::joined_intervals:
-      return fmt::format("{} {} {}", bare ? "1:2 with linespoints" : "1:2:3:4 with yerrorlines", line, mark);
+      return bars;
+    case As::joined_intervals:  // two plots of the same data: bars do not have the line's dashes
+      return fmt::format("1:2 with lines {}, '' using {}", line, bars);
     case As::intervals_across:
       return "1:2:3:4 with xerrorbars " + dots;
   }
@@ -151,7 +151,7 @@ class Printer {
     }
     for (auto const& [left, right, y, entry] : layout_.samples) {
       auto const& look = entry.look;
-      if (entry.as != As::dots)
+      if (entry.as != As::dots && entry.as != As::intervals)
         say("set arrow from {} to {} nohead lc rgb '{}' lw {} dt {}", screen(left, y), screen(right, y), look.colour, look.width,
             look.dash);
       if (entry.as != As::line)
@@ -210,11 +210,11 @@ class Printer {
       if (data.empty()) return;
       auto const name = fmt::format("$d{}_{}", i, parts.size());
       text_ += fmt::format("{} << EOD\n{}EOD\n", name, data);
-      parts.push_back(fmt::format("{} using {} notitle", name, style));
+      parts.push_back(fmt::format("{} using {}", name, style));
     };
     if (panel.cells) add(data_of(*panel.cells), drawn_as(*panel.cells));
     for (auto const& layer : panel.layers) add(data_of(layer.points, panel.y.log ? panel.y.low / 1e3 : -INFINITY), drawn_as(layer));
-    if (parts.empty()) parts.emplace_back("NaN notitle");
+    if (parts.empty()) parts.emplace_back("NaN");
     say("plot {}", fmt::join(parts, ", \\\n  "));
   }
 

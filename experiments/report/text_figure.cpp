@@ -16,7 +16,7 @@ namespace {
 /// `room`: of a token, in inches; with too little tokens are numbered.
 Axis axis_of_tokens(std::vector<std::string> tokens, double room, bool rows) {
   for (auto& token : tokens) token = cut(token, 12);
-  Axis axis = rows ? axis_of_rows(tokens) : axis_of_names(tokens);
+  Axis axis = rows ? axis_of_rows(tokens, "queries") : axis_of_names(tokens, "keys");
   axis.above = !rows;
   if (room < 0.1) axis.ticks.clear(), axis.step = tick_step(std::max(axis.low, axis.high), 5);
   return axis;
@@ -33,7 +33,7 @@ Figure layer_figure(AttentionMaps const& attention, std::size_t number, Index fi
                 .title = attention.only_inputs() ? fmt::format("layer {}", number) : fmt::format("layer {}: {}", number, layer.layer),
                 .caption = "Attention weights of one sequence: rows are queries, columns keys.",
                 .across = static_cast<std::size_t>(across),
-                .scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .high = 1e-6}},
+                .scales = {{.colours = {"#F5F6F8", "#9CCBE8", "#2178B4", "#08254D"}, .high = 1e-6, .name = "weight"}},
                 .shared_y = true,
                 .frame_width = side,
                 .shape = static_cast<double>(queries) / static_cast<double>(keys)};

@@ -136,9 +136,18 @@ double reach_of(std::vector<double> const& values) {
 
 Range range_from(Traces const& traces, double from, Outliers const& outlier) {
   Range range;
-  for (auto const& trace : traces)
-    for (auto const& point : trace.points)
-      if (point.x >= from && !outlier(end_of(trace))) range.include(point.low), range.include(point.high);
+  for (auto const& trace : traces) {
+    if (outlier(end_of(trace))) continue;
+    for (std::size_t i = 0; i < trace.points.size(); ++i) {
+      auto const& point = trace.points[i];
+      if (point.x < from) continue;
+      range.include(point.low), range.include(point.high);
+      if (i == 0 || trace.points[i - 1].x >= from) continue;
+      auto const& before = trace.points[i - 1];  // the line from it is seen from there on
+      double const share = (from - before.x) / (point.x - before.x);
+      range.include(std::lerp(before.low, point.low, share)), range.include(std::lerp(before.high, point.high, share));
+    }
+  }
   range.widen(0.04);
   return range;
 }

@@ -58,7 +58,7 @@ Traces traces_of(Material const& material, std::string const& metric, bool again
 double end_of(FigureLayer const& trace);
 std::vector<double> ends_of(Traces const& traces);
 double end_of_training(Traces const& traces);
-/// The range of the curves from step `from` on, without outliers.
+/// The range of the curves from step `from` on, between points too, without outliers.
 Range range_from(Traces const& traces, double from, Outliers const& outlier);
 
 /// Bands first, lines above them; without the curves that end beyond the range.

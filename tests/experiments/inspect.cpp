@@ -152,6 +152,7 @@ TEST_SUITE("inspect") {
         auto const drawn = test::get(options.picture);
         CHECK(drawn.size() > 1000);
         if (kind == ".pdf" || kind == ".png") continue;
+        test::check_holds(drawn, {">queries<", ">keys<", ">weight<"});
         for (Index layer = 0; layer < 2; ++layer)
           for (Index head = 0; head < 3; ++head) {
             CAPTURE(fmt::format("layer {}, head {}", layer, head));

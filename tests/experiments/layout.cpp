@@ -88,6 +88,7 @@ TEST_SUITE("layout") {
     CHECK(wrapped("position rotary · heads 2", 18) == std::vector<std::string>{"position rotary ·", "heads 2"});
     CHECK(wrapped("cosine-entmax15", 10) == std::vector<std::string>{"cosine-", "entmax15"});
     CHECK(wrapped("größergrößer", 6) == std::vector<std::string>{"größer", "größer"});
+    CHECK(wrapped("loss between 0.173 and 0.373", 15) == std::vector<std::string>{"loss between", "0.173 and 0.373"});
     CHECK(wrapped("", 6) == std::vector<std::string>{""});
   }
 
@@ -102,6 +103,19 @@ TEST_SUITE("layout") {
     CHECK(std::ranges::count(wide.texts, "step", &PlacedText::text) == 3);
   }
 
+  TEST_CASE("axes: of 0 alone, which has nothing below it; logarithmic ones of a figure write numbers in one way") {
+    Range zero;
+    zero.include(0);
+    zero.widen(0.04);
+    CHECK((zero.low > -0.1 && zero.high > 1));
+    Figure figure{.panels = {panel_named("a"), panel_named("b")}};
+    figure.panels[0].y = log_axis({1e-12, 1});
+    figure.panels[1].y = log_axis({0.02, 1});
+    share_x(figure, "d_k", Ticks::even);
+    CHECK(figure.panels[0].y.ticks.back().text == "1e0");
+    CHECK(figure.panels[1].y.ticks.front().text == "2e-2");
+  }
+
   TEST_CASE("a plot has what a figure says: gaps, logarithmic axes, notes, and every kind of layer") {
     Figure figure{.panels = {panel_named("t")}};
     auto& panel = figure.panels.front();
@@ -109,10 +123,12 @@ TEST_SUITE("layout") {
     panel.layers.front().points.insert(panel.layers.front().points.begin() + 1, {500, std::nan(""), 0, 0});
     panel.notes.push_back({.text = "it's", .x = 0.5, .y = 0.5, .of_frame = true});
     for (auto const as : {As::band, As::dots, As::joined_dots, As::intervals, As::joined_intervals, As::intervals_across})
-      panel.layers.push_back({as, {{1, 0.001, 0.0005, 0.0015}}, look_of(0)});
+      panel.layers.push_back({as, {{1, 0.001, 0.0005, 0.0015}}, look_of(1)});
     auto const commands = plot_of(figure).commands;
-    for (char const* const part : {"\n\n1000 0.002", "set logscale y", "\"it\\047s\" at graph 0.5, graph 0.5", "filledcurves",
-                                   "with points", "linespoints", "yerrorbars", "yerrorlines", "xerrorbars"})
-      CHECK_MESSAGE(commands.find(part) != std::string::npos, part);
+    for (char const* const part :
+         {"\n\n1000 0.002", "set logscale y", "\"it\\047s\" at graph 0.5, graph 0.5", "filledcurves", "with points", "linespoints",
+          "yerrorbars", "xerrorbars",
+          "with lines lc rgb '#0072B2' lw 1.3 dt 2, '' using 1:2:3:4 with yerrorbars pt 5 ps 0.6 lc rgb '#0072B2' lw 1.3"})
+      CHECK_MESSAGE(commands.find(part) != std::string::npos, part);  // the last: bars of a line with dashes have none
   }
 }

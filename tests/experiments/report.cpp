@@ -38,6 +38,11 @@ TEST_SUITE("report") {
                              "<td data-column=\"a&lt;b\" class=\"text\">4</td>"});
     CHECK(has(html_table("", TableRows(2, std::vector<std::string>(9, "h"))), "class=\"wide\""));
     CHECK(has(html_table("", {{"a", "b", "c"}, {"1", "2", "3"}}), "<table>"));
+    auto const claims =
+        html_table("", {{"claim", "criterion", "measured"}, {"c", "difference of one and another", "1"}, {"", "short", "2"}});
+    test::check_holds(
+        claims, {"<th scope=\"col\" class=\"text\">criterion</th><th scope=\"col\">measured</th>",
+                 "<th scope=\"row\" data-column=\"claim\" data-row=\"c\"></th><td data-column=\"criterion\" class=\"text\">short</td>"});
     CHECK(html_table("", {{"a", "b"}}).empty());
   }
 
@@ -193,6 +198,15 @@ TEST_SUITE("report") {
     CHECK(has(reported(folder.path()), "<summary>curvature layer10</summary>"));
   }
 
+  TEST_CASE_FIXTURE(Combined, "a legend says of which key its numbers are") {
+    auto material = read_material(folder.path());
+    std::erase_if(material.arms, [](ArmResult const& arm) { return !has(arm.name, "t5"); });
+    for (auto& arm : material.arms) std::erase_if(arm.keys, [](auto const& key) { return key.first == "m.position"; });
+    auto const interaction = figures(material).front();
+    REQUIRE(interaction.legend.size() == 2);
+    CHECK(interaction.legend.front().name == "heads=1");
+  }
+
   TEST_CASE_FIXTURE(Combined, "bands of shares stay within 0 and 1; the cells of heat maps are not blurred") {
     auto const material = read_material(folder.path());
     auto const shares = traces_of(material, "validation.accuracy", false);
@@ -207,6 +221,9 @@ TEST_SUITE("report") {
   }
 
   TEST_CASE("neighbouring arms differ in dashes beside colours, and no two of many look the same") {
+    std::set<std::pair<std::string, std::size_t>> solid;
+    for (std::size_t i = 0; i < 21; ++i) CHECK(solid.insert({solid_look(i).colour, solid_look(i).dash}).second);
+    CHECK(solid_look(line_colours - 1).dash == 1);
     Material material;
     material.baseline = "0";
     std::set<std::pair<std::string, std::size_t>> looks;
@@ -230,12 +247,14 @@ TEST_SUITE("report") {
     test::put(folder / "summary.json", R"({"name": "tiny", "finished": true, "steps": 20, "parameters": 7, "validation.loss": 1.5,
       "yardsticks": {"2-gram": 2.25}, "time.seconds": 2.0, "environment": {"processor": "P"}, "configuration": "name: tiny\n"})");
     test::put(folder / "metrics.jsonl",
-              "{\"step\":0,\"loss\":3.5,\"validation.loss\":3.25}\n{\"step\":10,\"loss\":2,\"validation.loss\":2}\n"
+              "{\"step\":0,\"loss\":3.5,\"validation.loss\":3.25,\"probe.attention.entropy.layer0\":1}\n"
+              "{\"step\":10,\"loss\":2,\"validation.loss\":2,\"probe.attention.entropy.layer0\":2}\n"
               "{\"step\":20,\"validation.loss\":1.5}\n");
     CHECK(!has_report(folder.path()));
     auto const html = reported(folder.path());
     CHECK(has_report(folder.path()));
     test::check_holds(html, {">tiny<", "2-gram", "2.2500", "-0.7500", "name: tiny"});
+    CHECK(figures(read_material(folder.path())).back().caption == "By layer and step.");
     if (gnuplot_is_there()) CHECK(fs::exists(folder / "figures/validation_loss.pdf"));
   }
 
@@ -269,6 +288,12 @@ TEST_SUITE("report") {
     Finished const ablation;
     test::put(ablation.path / "results.csv", "arm,x,seed,step,metric,value\nplain,1,one,0,loss,3\n");
     CHECK_THROWS_WITH_AS(write_report(ablation.path, true), doctest::Contains("line 2"), FileError);
+  }
+
+  TEST_CASE("the range of a part of training holds the line that enters it between two points") {
+    FigureLayer const falling{As::line, {CurvePoint::bare(0, 10), CurvePoint::bare(30, 4), CurvePoint::bare(40, 2)}};
+    auto const range = range_from({falling}, 20, Outliers({2}));
+    CHECK((range.holds(6) && !range.holds(7) && range.holds(2)));  // 10 + (4 − 10) · 20/30
   }
 
   TEST_CASE("curves: mean and interval over the seeds; bins where there are many steps; a gap where a value is not finite") {

@@ -6,6 +6,7 @@
 
 #include "experiments/commands/list.hpp"
 #include "experiments/metric/statistics.hpp"
+#include "experiments/report/evaluation.hpp"
 #include "experiments/report/gnuplot.hpp"
 #include "experiments/report/html.hpp"
 #include "nn/files/number.hpp"
@@ -15,6 +16,13 @@
 using namespace heed;
 
 TEST_SUITE("table") {
+  TEST_CASE("an evaluation says what ± is in its first line, not over the column of units") {
+    Evaluation found;
+    found.run = "r", found.split = "test", found.weights = "last";
+    found.whole.values.set("loss", 1.5);
+    CHECK(table_of(found).starts_with("r: step 0, last weights, test; ± is a standard error\n"));
+  }
+
   TEST_CASE("a text of the data does not turn the words beside it round: on pages, in figures, in tables of Markdown") {
     struct Case {
       std::string text, shown;
