@@ -73,7 +73,7 @@ Interval Criterion::bounds() const {
   return {at_least.value_or(-infinite), at_most.value_or(infinite)};
 }
 
-std::string Criterion::in_words() const {
+std::string Criterion::in_words(std::string const& metric) const {
   auto const rows = fmt::format("{}", fmt::join(where, ", "));
   if (within) return fmt::format("{} within {} standard errors of the formula", rows, *within);
   std::string of = !best.empty()     ? fmt::format("exponent of the best {} over {}", last_word(best), key)
@@ -81,7 +81,8 @@ std::string Criterion::in_words() const {
                    : !where.empty()  ? kind
                    : !from.empty()   ? fmt::format("difference of {} and {}", arm, from)
                    : kind == "share" ? fmt::format("share of seeds of {} that {} {}", arm, below ? "are at most" : "reach", *reaches)
-                                     : fmt::format("{} of {}", kind, arm);
+                                     : fmt::format("{} of {}", metric.empty() ? kind : metric, arm);
+  if (!metric.empty() && kind != "value") of = fmt::format("{}, {}", metric, of);
   if (!where.empty()) of += fmt::format(" ({})", rows);
   if (margin) return fmt::format("{} within ± {}", of, *margin);
   if (at_least && at_most) return fmt::format("{} between {} and {}", of, *at_least, *at_most);
@@ -188,7 +189,7 @@ std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};
   for (std::size_t i = 0; i < finding.criteria.size(); ++i) {
     auto const& each = finding.criteria[i];
-    sentences.push_back(fmt::format("{}: {}: {}{}", claim.criteria.items[i].in_words(), each.in_words(), name(each.verdict),
+    sentences.push_back(fmt::format("{}: {}: {}{}", claim.criteria.items[i].in_words(finding.metric), each.in_words(), name(each.verdict),
                                     each.seeds ? fmt::format("; {} seeds would tell", *each.seeds) : ""));
   }
   for (auto const& registration : registrations_in(folder)) sentences.push_back(registration);

@@ -46,8 +46,8 @@ struct Criterion : Settings {
   bool over_key() const { return kind == "slope" || kind == "exponent" || kind == "spearman" || kind == "best_exponent"; }
   /// What the interval must lie in.
   Interval bounds() const;
-  /// "difference of local-p and scaled at least 0.3".
-  std::string in_words() const;
+  /// "difference of local-p and scaled at least 0.3", which is registered; with a metric to show, "validation.accuracy of 8 at least 0.9".
+  std::string in_words(std::string const& metric = "") const;
 };
 
 /// `claim:` of an ablation or a study: what a paper says, and when it holds here. Criteria and trials are registered, by their hash, before
@@ -71,7 +71,7 @@ std::string name(ClaimVerdict verdict);
 /// What a criterion measures.
 struct CriterionFinding {
   double value = 0;
-  std::optional<Interval> interval;  ///< nothing for fewer than two seeds, or without a finite value
+  std::optional<Interval> interval;  ///< within the bounds of the metric; nothing for fewer than two seeds, or without a finite value
   ClaimVerdict verdict = ClaimVerdict::unclear;
   std::optional<Index> seeds;  ///< unclear: with which the interval would exclude the bound with 80 % power, if ≤ 10,000
   /// "0.58 [0.56, 0.59]".
@@ -82,6 +82,7 @@ struct CriterionFinding {
 struct ClaimFinding {
   ClaimVerdict verdict = ClaimVerdict::holds;
   std::vector<CriterionFinding> criteria;
+  std::string metric;      ///< of an ablation
   std::string incomplete;  ///< "2 of 12 trials are missing or have failed"; "": none
 };
 

@@ -14,6 +14,7 @@
 #include "experiments/ablation/results.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/metric/info.hpp"
 
 namespace heed {
 
@@ -125,12 +126,20 @@ bool share_is_told(double share, Interval const& bounds, double n) {
   return told >= power;
 }
 
-/// A value with its interval against the bounds; unclear without a finite one.
-CriterionFinding judged(double value, Interval const& interval, Interval const& bounds) {
+/// Which values a statistic of a metric can have.
+Bounds possible_values(Criterion const& criterion, std::string const& metric) {
+  auto const [min, max] = bounds_of(metric);
+  if (criterion.kind == "value") return {min, max};
+  if (criterion.kind == "spearman") return {-1, 1};
+  return criterion.from.empty() ? Bounds{} : Bounds{min - max, max - min};
+}
+
+/// A value with its interval, as far as that is possible, against the bounds; unclear without a finite one.
+CriterionFinding judged(double value, Interval const& interval, Interval const& bounds, Bounds const& possible = {}) {
   CriterionFinding finding{.value = value, .interval = {}, .seeds = {}};
   if (!std::isfinite(interval.low) || !std::isfinite(interval.high)) return finding;
-  finding.interval = interval;
-  finding.verdict = verdict_of(interval, bounds);
+  finding.interval = {std::clamp(interval.low, possible.min, possible.max), std::clamp(interval.high, possible.min, possible.max)};
+  finding.verdict = verdict_of(*finding.interval, bounds);
   return finding;
 }
 
@@ -183,7 +192,7 @@ CriterionFinding finding_of(Criterion const& criterion, AblationResult const& re
     auto const whole = describe(values);
     double const mean = whole.mean, distance = std::min(std::abs(mean - bounds.low), std::abs(mean - bounds.high));
     double const half = n < 2 ? std::nan("") : t_quantile(0.5 + confidence / 2, n - 1) * whole.deviation / std::sqrt(n);
-    finding = judged(mean, {mean - half, mean + half}, bounds);
+    finding = judged(mean, {mean - half, mean + half}, bounds, possible_values(criterion, result.metric));
     told = [=](double seeds) { return mean_is_told(distance, whole.deviation, seeds); };
   }
   if (finding.interval && finding.verdict == ClaimVerdict::unclear) finding.seeds = fewest_seeds(values.size(), told);
@@ -204,6 +213,7 @@ CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results) 
 
 ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result) {
   auto all = findings(claim, result);
+  all.metric = result.metric;
   auto const left = result.failures.size() + result.missing.size();
   if (left == 0) return all;
   all.incomplete = fmt::format("{} of {} trials are missing or have failed", left, result.arms.size() * result.seeds.size());

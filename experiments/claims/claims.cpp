@@ -17,6 +17,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
+#include "experiments/metric/info.hpp"
 #include "experiments/program/command.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/gnuplot.hpp"
@@ -30,7 +31,7 @@ namespace {
 
 /// A claim with what was found.
 struct JudgedClaim : ClaimSettings {
-  std::string name;
+  std::string name, metric = {};             ///< metric: of an ablation
   std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet
   std::vector<std::string> registrations = {};
   std::size_t seeds = 0;
@@ -40,6 +41,19 @@ struct JudgedClaim : ClaimSettings {
   std::string verdict() const { return finding ? heed::name(finding->verdict) : "not run"; }
   CriterionFinding const* of(std::size_t criterion) const { return finding ? &finding->criteria[criterion] : nullptr; }
 };
+
+std::string minutes_in_words(double minutes) { return minutes < 0.05 ? "< 0.1" : fmt::format("{:.1f}", minutes); }
+
+/// What a criterion's number is, for an axis: of a study, the quantity of its rows.
+std::string measure_of(Criterion const& criterion, std::string const& metric) {
+  if (criterion.within) return "standard errors";
+  if (criterion.over_key()) return criterion.best.empty() ? criterion.kind : "exponent";
+  if (criterion.kind == "share") return "share of seeds";
+  if (!criterion.from.empty()) return "difference of " + with_unit(metric);
+  for (auto const& condition : criterion.where)
+    if (condition.starts_with("quantity=")) return condition.substr(9);
+  return with_unit(metric);
+}
 
 std::string published_in_words(PublishedFigure const& published) {
   if (!published.value) return "";
@@ -54,13 +68,13 @@ TableRows rows_of(std::vector<JudgedClaim> const& claims) {
   for (auto const& claim : claims)
     for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
       auto& row = rows.emplace_back(std::vector<std::string>(rows.front().size()));
-      row[2] = claim.criteria.items[i].in_words();
+      row[2] = claim.criteria.items[i].in_words(claim.metric);
       if (i == 0) row[0] = claim.name, row[1] = claim.verdict(), row[5] = published_in_words(claim.published);
       auto const* const found = claim.of(i);
       if (found == nullptr) continue;
       row[3] = found->in_words();
       row[4] = name(found->verdict) + (found->seeds ? fmt::format(" ({} seeds would tell)", *found->seeds) : "");
-      if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = fmt::format("{:.1f}", claim.minutes);
+      if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = minutes_in_words(claim.minutes);
     }
   return rows;
 }
@@ -68,7 +82,7 @@ TableRows rows_of(std::vector<JudgedClaim> const& claims) {
 /// results.csv, from which the figure is drawn: a line a criterion.
 CsvRows results_of(std::vector<JudgedClaim> const& claims) {
   CsvRows rows{{"claim", "says", "source", "criterion", "value", "low", "high", "at_least", "at_most", "published", "verdict", "finding",
-                "seeds", "minutes", "machine", "revision"}};
+                "seeds", "minutes", "machine", "revision", "measure"}};
   auto const cell = [](double value) { return std::isfinite(value) ? csv_number(value) : ""; };
   for (auto const& claim : claims)
     for (std::size_t i = 0; i < claim.criteria.items.size(); ++i) {
@@ -79,7 +93,7 @@ CsvRows results_of(std::vector<JudgedClaim> const& claims) {
                       interval ? cell(interval->low) : "", interval ? cell(interval->high) : "", cell(criterion.bounds().low),
                       cell(criterion.bounds().high), i == 0 ? csv_number(claim.published.value) : "", claim.verdict(),
                       found != nullptr ? name(found->verdict) : "", fmt::format("{}", claim.seeds), fmt::format("{:.2f}", claim.minutes),
-                      claim.machine, claim.revision});
+                      claim.machine, claim.revision, measure_of(criterion, claim.metric)});
     }
   return rows;
 }
@@ -88,9 +102,12 @@ CsvRows results_of(std::vector<JudgedClaim> const& claims) {
 Figure findings_figure(CsvRows const& results, fs::path const& path) {
   Figure figure{.name = "claims",
                 .title = "Claims and what was measured",
-                .caption = "Dots and bars: measured, with 95 % intervals over seeds. Dashed: the bound of the criterion. Ring: published.",
+                .caption =
+                    "Dots and bars: measured, with 95 % intervals over seeds, in a study from standard errors; of a formula, how far its "
+                    "furthest row lies from it. Dashed: the bound of the criterion. Ring: published.",
                 .across = 2,
                 .frame_height = 0.3};
+  bool const named = std::ranges::count(results.front(), "measure") > 0;  // not in older results
   for (auto const& line : csv_lines(results, path)) {
     Panel panel{.title = line["claim"] + ": " + line["criterion"], .y = {.low = -1, .high = 1}};
     Range range;
@@ -106,7 +123,7 @@ Figure findings_figure(CsvRows const& results, fs::path const& path) {
     for (char const* const bound : {"at_least", "at_most"})
       if (at.contains(bound)) panel.guides.push_back({.at = at[bound], .upright = true, .colour = limit_colour, .dash = 2});
     range.widen(0.1);
-    panel.x = axis_over(range, "", 4);
+    panel.x = axis_over(range, named ? line["measure"] : "", 4);
     figure.panels.push_back(std::move(panel));
   }
   return figure;
@@ -148,6 +165,7 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   } else {
     auto const ablation = load_ablation(document, {}, folders);
     claim = ablation.settings.claim;
+    judged.metric = ablation.settings.metric;
     folder = ablation.folder();
   }
   if (!claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
@@ -210,9 +228,9 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
     for (auto const& deviation : claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
     for (auto const& words : claim.registrations) page += fmt::format("\n- {}", words);
     if (claim.finding)
-      page +=
-          fmt::format("\n- {}{:.1f} minutes{}, {}, revision {}", claim.seeds > 0 ? plural(claim.seeds, "seed") + ", " : "", claim.minutes,
-                      claim.cost.empty() ? "" : fmt::format(" (expected: {})", claim.cost), claim.machine, claim.revision.substr(0, 12));
+      page += fmt::format("\n- {}{} minutes{}, {}, revision {}", claim.seeds > 0 ? plural(claim.seeds, "seed") + ", " : "",
+                          minutes_in_words(claim.minutes), claim.cost.empty() ? "" : fmt::format(" (expected: {})", claim.cost),
+                          claim.machine, claim.revision.substr(0, 12));
     page += "\n";
   }
   write_atomically(folder / "README.md", page);

@@ -1,6 +1,7 @@
 #include "experiments/report/page.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <span>
 #include <string_view>
@@ -31,17 +32,20 @@ class Section {
 
   std::string html() const {
     auto const head = fmt::format("<article id=\"{}\">\n<header{}>\n<p class=\"note\">{}</p>\n<h1>{}</h1>\n{}</header>\n", prefix_,
-                                  results_mark(chapter_),
-                                  is_study()         ? "Study"
-                                  : material_.single ? "Run"
-                                                     : "Ablation",
-                                  escape(material_.name), lead());
+                                  results_mark(chapter_), escape(kind(true)), escape(material_.name), lead());
     if (is_study()) return head + problems() + parts() + study_tables() + what_was_run() + "</article>\n";
     return head + problems() + results() + tuning() + parts() + curves() + viewer() + costs() + what_was_run() + "</article>\n";
   }
 
  private:
   bool is_study() const { return !chapter_.study.kind.empty(); }
+
+  /// "run", "ablation", "study", or what has no configuration of its own: "suite", "claims", "ledger".
+  std::string kind(bool capital = false) const {
+    auto word = is_study() ? (material_.configuration.empty() ? chapter_.study.kind : "study") : material_.single ? "run" : "ablation";
+    if (capital) word.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(word.front())));
+    return word;
+  }
 
   static std::string verdicts(std::span<std::string const> sentences) {
     if (sentences.empty()) return "";
@@ -296,10 +300,7 @@ class Section {
   }
 
   std::string what_was_run() const {
-    std::vector<std::pair<std::string, std::string>> entries{{is_study()         ? "study"
-                                                              : material_.single ? "run"
-                                                                                 : "ablation",
-                                                              material_.name}};
+    std::vector<std::pair<std::string, std::string>> entries{{kind(), material_.name}};
     bool const dirty = std::ranges::count(material_.environment, std::pair<std::string, std::string>("dirty", "true")) > 0;
     for (auto const& [name, value] : material_.environment) {
       if (name == "revision")

@@ -28,14 +28,27 @@ void put(std::vector<Yaml::Entry>& entries, Yaml::Entry const& entry) {
   entries.push_back(entry);
 }
 
-/// The ablation of a task with keys of its own: those of the file, `base` and `set` with the task's.
-Document ablation_of(Document file, Yaml::Entry const& task) {
+bool is_of_ablation(std::string const& override) {
+  return std::ranges::count(ablation_keys(), override.substr(0, override.find_first_of(".=")), &AblationKey::name) > 0;
+}
+
+/// The ablation of a task with keys of its own: those of the file, as the command line changes them, `base` and `set` with the task's.
+Document ablation_of(Document file, Yaml::Entry const& task, std::vector<std::string> const& overrides) {
+  for (auto const& override : overrides)
+    if (is_of_ablation(override)) assign(file, override);
   auto& entries = file.root.entries;
   Yaml::Entry name{"ablation", task.location, Yaml::scalar(task.key)};
   name.value.location = task.location;
   Yaml::Entry set{"set", task.location, {}};
   if (auto const* const found = file.root.entry("set")) set = *found;
   if (set.value.kind == Yaml::NodeKind::null) set.value.kind = Yaml::NodeKind::map;
+  for (auto const& override : overrides) {
+    if (is_of_ablation(override)) continue;
+    Document one;
+    assign(one, override);  // throws if it is malformed
+    auto const key = override.substr(0, override.find('='));
+    put(set.value.entries, {key, {}, *one.root.find(key)});
+  }
   for (auto const& change : task.value.entries) put(change.key == "base" ? entries : set.value.entries, change);
   for (char const* key : {"suite", "tasks"}) std::erase_if(entries, [&](Yaml::Entry const& entry) { return entry.key == key; });
   put(entries, name);
@@ -48,7 +61,7 @@ SuiteTask task_of(Document const& file, Yaml::Entry const& task, std::vector<std
   if (task.value.kind == Yaml::NodeKind::map) {
     if (folders.runs.empty()) folders.runs = folders.output;
     folders.output = folder;
-    return {task.key, task.location, load_ablation(ablation_of(file, task), overrides, folders)};
+    return {task.key, task.location, load_ablation(ablation_of(file, task, overrides), {}, folders)};
   }
   fs::path const path = (fs::absolute(file.file).parent_path() / task.value.text).lexically_normal();
   if (task.value.kind != Yaml::NodeKind::scalar || !is_file(path))

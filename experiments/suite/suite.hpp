@@ -42,8 +42,9 @@ struct Suite {
 };
 
 /// Reads a suite's file: `suite: NAME` and `tasks: {NAME: {base: FILE, key.path: value, …} or FILE of an ablation, …}`; its other keys are
-/// an ablation's, which each task that is no file completes. Throws ConfigError, at the task, for ablations that differ in arms, baseline,
-/// seeds or metric, and for a metric that is not bounded: scores that are pooled need one scale.
+/// an ablation's, which each task that is no file completes. Overrides change these, or the file of an ablation; a task's own keys stay.
+/// Throws ConfigError, at the task, for ablations that differ in arms, baseline, seeds or metric, and for a metric that is not bounded:
+/// scores that are pooled need one scale.
 Suite load_suite(std::filesystem::path const& file, std::vector<std::string> const& overrides, Folders const& folders);
 
 /// Writes results.csv, summary.md, summary.json and report.html of a suite whose ablations have run. Returns its tables for the terminal.

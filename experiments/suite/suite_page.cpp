@@ -34,11 +34,11 @@ CsvRows results_of(Suite const& suite, std::vector<Index>& seeds) {
   for (auto const& material : materials)
     for (auto const& arm : material.arms) std::erase_if(seeds, [&](Index seed) { return !arm.values.contains(seed); });
   if (seeds.empty()) throw Error(fmt::format("{}: there is no seed that every arm has finished in every task", suite.folder.string()));
-  CsvRows csv{{"task", "arm", "seed", "quantity", "value", "low", "high"}};
+  CsvRows csv{{"task", "arm", "seed", "quantity", "value", "low", "high", "metric"}};
   std::string task;
   auto const add = [&](std::string const& arm, std::string const& seed, char const* quantity, double value,
                        std::optional<Interval> const& interval = {}) {
-    csv.push_back({task, arm, seed, quantity, csv_number(value), "", ""});
+    csv.push_back({task, arm, seed, quantity, csv_number(value), "", "", first.settings.metric});
     if (interval) csv.back()[5] = csv_number(interval->low), csv.back()[6] = csv_number(interval->high);
   };
   std::map<std::string, std::vector<double>> scores;
@@ -71,12 +71,14 @@ CsvRows results_of(Suite const& suite, std::vector<Index>& seeds) {
 
 /// What results.csv says over the seeds, for tables and figures.
 struct SuiteNumbers {
-  std::vector<std::string> tasks, arms, others;  ///< others: than the baseline
-  std::string baseline;
+  std::vector<std::string> tasks, arms, others;            ///< others: than the baseline
+  std::string baseline, metric = "the metric";             ///< which older results do not name
   std::map<std::array<std::string, 3>, Estimate> numbers;  ///< by task, arm and quantity
 
   SuiteNumbers(CsvRows const& csv, fs::path const& path) {
+    bool const named = std::ranges::count(csv.front(), "metric") > 0;
     for (auto const& line : csv_lines(csv, path)) {
+      if (named) metric = line["metric"];
       if (!line["seed"].empty()) continue;
       auto const &task = line["task"], &arm = line["arm"];
       auto& number = numbers[{task, arm, line["quantity"]}];
@@ -149,6 +151,7 @@ struct SuiteNumbers {
     Range range, scores;
     for (std::size_t i = 0; i < arms.size(); ++i) {
       panel.layers.push_back({As::intervals, {}, solid_look(i), arms[i]});
+      panel.layers.back().look.open = i >= line_colours;  // whose colours come again
       auto const at = point(point(0, "", arms[i], quantity).y, "", arms[i], "interquartile_mean");
       if (!std::isfinite(at.y) || !std::isfinite(at.x)) continue;
       panel.layers.back().points = {at};
@@ -168,9 +171,10 @@ std::vector<StudyPart> present(StudyRecord const& record) {
   double const high = 0.1 + 0.21 * static_cast<double>(suite.arms.size());
   Figure all{.name = "interquartile_mean",
              .title = "Interquartile mean over all tasks",
-             .caption =
-                 "Mean of the middle half of all scores, and its difference to the baseline; bars: 95 % intervals by a bootstrap of "
+             .caption = fmt::format(
+                 "Mean of the middle half of all scores ({}), and its difference to the baseline; bars: 95 % intervals by a bootstrap of "
                  "seeds within each task.",
+                 suite.metric),
              .panels = {suite.rows("", suite.arms, "", "interquartile_mean", "interquartile mean"),
                         suite.rows("", suite.arms, "", "difference", "difference to " + suite.baseline)},
              .across = 2,
@@ -185,13 +189,15 @@ std::vector<StudyPart> present(StudyRecord const& record) {
                .across = 2,
                .shared_y = true};
   for (auto const& layer : costs.panels.front().layers) costs.legend.push_back({layer.name, layer.look, As::dots});
-  Figure by_task{.name = "tasks",
-                 .title = "Paired differences by task",
-                 .caption = "Differences to the baseline within a seed: means with 95 % intervals, not corrected for the number of tasks.",
-                 .across = 3,
-                 .shared_y = true,
-                 .frame_height = high};
-  for (auto const& task : suite.tasks) by_task.panels.push_back(suite.rows(task, suite.others, task, "difference", ""));
+  Figure by_task{
+      .name = "tasks",
+      .title = "Paired differences by task",
+      .caption = fmt::format("Differences of {} to {} within a seed: means with 95 % intervals, not corrected for the number of tasks.",
+                             suite.metric, suite.baseline),
+      .across = 3,
+      .shared_y = true,
+      .frame_height = high};
+  for (auto const& task : suite.tasks) by_task.panels.push_back(suite.rows(task, suite.others, task, "difference", "difference"));
   return {{.title = "Over all tasks", .html = "", .figures = {std::move(all), std::move(costs), std::move(by_task)}}};
 }
 
@@ -234,7 +240,12 @@ std::string write_suite(Suite const& suite) {
       "Interquartile mean of {} ({}) over {} × {}{}. Intervals hold for these tasks: the bootstrap draws seeds within each.",
       settings.metric, settings.at, plural(suite.tasks.size(), "task"), plural(seeds.size(), "seed"),
       seeds.size() < all_seeds.size() ? fmt::format(" (of {}: those that every arm has finished in every task)", all_seeds.size()) : "");
-  return write_study({{csv, SuiteNumbers(csv, "results.csv").tables(), {sentence}}, suite.folder, "suite", suite.name}, {});
+  std::vector<std::string> sentences{sentence};
+  if (seeds.size() > 1 && seeds.size() < 5)
+    sentences.push_back(fmt::format(
+        "Warning: {} seeds: a bootstrap of so few has few distinct values, and its intervals are too narrow; take five or more.",
+        seeds.size()));
+  return write_study({{csv, SuiteNumbers(csv, "results.csv").tables(), sentences}, suite.folder, "suite", suite.name}, {});
 }
 
 }  // namespace heed

@@ -107,6 +107,22 @@ claim:
     CHECK(finding_of(e, result).verdict == (mean - half > 0 ? ClaimVerdict::fails : ClaimVerdict::unclear));
   }
 
+  TEST_CASE("an interval ends at the bounds of the metric, which criteria name") {
+    auto result = result_of({{"a", {0.99, 0.5, 1}}, {"b", {0, 0.9, 0}}});
+    auto v = criterion("value", "a"), d = criterion("difference", "a", "b");
+    v.at_least = 0.9, d.at_least = 0.1;
+    CHECK(finding_of(v, result).interval->high > 1);
+    result.metric = "validation.accuracy";
+    CHECK(finding_of(v, result).interval->high == 1);
+    CHECK(finding_of(v, result).interval->low < 0.5);
+    CHECK(finding_of(v, result).verdict == ClaimVerdict::unclear);
+    CHECK(finding_of(d, result).interval->high == 1);
+    CHECK(finding_of(d, result).interval->low == -1);
+    CHECK(v.in_words(result.metric) == "validation.accuracy of a at least 0.9");
+    CHECK(d.in_words(result.metric) == "validation.accuracy, difference of a and b at least 0.1");
+    CHECK(v.in_words() == "value of a at least 0.9");  // as it is registered
+  }
+
   TEST_CASE("shares: Wilson's interval") {
     auto c = criterion("share", "a");
     c.reaches = 1, c.at_least = 0.5;
@@ -190,11 +206,13 @@ claim:
   TEST_CASE_FIXTURE(Claims, "criteria are registered before the first trial; a change is an amendment that is shown") {
     put("c.yaml", small);
     test::check_holds(listed(), {"not run"});
-    test::check_holds(run("c.yaml"), {"claim: width does nothing in two steps (nobody, 2026): holds", "within ± 10", "registered 20",
-                                      "before any trial had ended"});
+    test::check_holds(run("c.yaml"),
+                      {"claim: width does nothing in two steps (nobody, 2026): holds",
+                       "validation.loss, difference of 16 and 8 within ± 10", "registered 20", "before any trial had ended"});
     auto const registrations = [&] { return test::json_of(output / "c/claim.json")["registrations"]; };
     CHECK(registrations().size() == 1);
     CHECK(registrations()[0]["trials"] == 6);
+    CHECK(registrations()[0]["criteria"] == "difference of 16 and 8 within ± 10");
     run("c.yaml", {"--quiet"});
     CHECK(registrations().size() == 1);
     put("c.yaml", replaced(small, "margin: 10", "margin: 1.0e-9"));
@@ -202,7 +220,8 @@ claim:
     REQUIRE(registrations().size() == 2);
     CHECK(registrations()[1]["finished"] == 6);
     test::check_holds(listed({"--write"}), {"unclear", "0 (n = 1), best of 3"});
-    test::check_holds(test::get(output / "claims/report.html"), {"amended", "when 6 trials had ended", "all of it"});
+    test::check_holds(test::get(output / "claims/report.html"), {">Claims</p>", "amended", "when 6 trials had ended", "all of it"});
+    test::check_holds(test::get(output / "claims/results.csv"), {"difference of validation.loss (nat)"});
     test::check_holds(test::get(claims / "README.md"), {"Verdict: **unclear**", "deviation: all of it", "claims.svg"});
     CHECK(std::filesystem::exists(claims / "claims.svg"));
   }

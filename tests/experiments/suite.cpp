@@ -129,10 +129,14 @@ metric: validation.accuracy
                                       "set: {data.kind: reverse, train.batch: 4}"});
     test::check_holds(call("plan"), {"runs/s", "reverse  2     4", "about 0:0"});
     CHECK(!std::filesystem::exists(folder / "runs"));
-    test::check_holds(call("run"), {"Over all tasks, differences to 8", "Means by task", "over 2 tasks × 2 seeds", "runs/s/report.html"});
-    test::check_holds(test::get(folder / "runs/s/report.html"), {"Paired differences by task", "<svg role=", "tokens per second"});
+    test::check_holds(call("run"), {"Over all tasks, differences to 8", "Means by task", "over 2 tasks × 2 seeds",
+                                    "Warning: 2 seeds: ", "runs/s/report.html"});
+    test::check_holds(test::get(folder / "runs/s/report.html"),
+                      {">Suite</p>", "Paired differences by task", "<svg role=", "tokens per second",
+                       "Warning: 2 seeds: ", "Differences of validation.accuracy to 8 within"});
     for (char const* name : {"figures/costs.svg", "figures/interquartile_mean.pdf", "figures/tasks.svg", "copy/report.html", "summary.md"})
       CHECK(std::filesystem::exists(folder / "runs/s" / name));
+    test::check_holds(test::get(folder / "runs/s/summary.md"), {"intervals are too narrow; take five or more"});
     CHECK(test::json_of(folder / "runs/s/summary.json")["tables"][1]["rows"][0].dump() == R"(["arm","copy","reverse"])");
 
     // What is pooled is what the ablations measured.
@@ -154,6 +158,16 @@ metric: validation.accuracy
     // A table with a hole is pooled without that seed.
     auto const suite = load_suite(file, {"seeds=4"}, {.output = output, .data = {}, .config_folder = {}});
     test::check_holds(write_suite(suite), {"2 seeds (of 4: those that every arm has finished in every task)"});
+  }
+
+  TEST_CASE_FIXTURE(SuiteBench, "changes by the command line leave each task its own keys") {
+    for (std::string const change : {"set={train.steps: 4}", "data.kind=sort", "seeds=3"}) {
+      CAPTURE(change);
+      for (auto const& task : load_suite(file, {change, "train.clip=2.5"}, {.output = output, .data = {}, .config_folder = {}}).tasks) {
+        CHECK(task.ablation.base.root.find("data.kind")->text == task.name);
+        CHECK(task.ablation.base.root.find("train.clip")->text == "2.5");
+      }
+    }
   }
 
   TEST_CASE("tasks may be files of ablations, which are trained once") {
