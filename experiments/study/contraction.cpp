@@ -113,12 +113,12 @@ StudyResult contraction_report(CsvRows const& rows) {
   auto result =
       result_of({"scores", "keys", "log_keys", "correlation", "width", "sharpness", "quantity", "mean", "standard_error", "theory"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
-  StudyTable table{"Mean inner product after the layer",
-                   {{"keys", "ρ", "width", "γ/γ_c", "measured", "± standard error", "equal products", "n, d → ∞"}}};
+  StudyTable table{"Mean inner product after the layer", {{"tokens", "measured", "± standard error", "equal products", "n, d → ∞"}}};
   for (auto const& line : lines_with(lines, {{"quantity", "inner_product"}})) {
     double const sharpness = line.number("sharpness"), rho = line.number("correlation");
     double const limit = sharpness < 1 ? 1 : sharpness > 1 ? rho : 4 * rho / (1 + 3 * rho);
-    auto& row = table.rows.emplace_back(CsvRows::value_type{line["keys"], line["correlation"], line["width"], line["sharpness"]});
+    auto& row = table.rows.emplace_back(CsvRows::value_type{
+        fmt::format("{} of width {}, ρ = {}, γ/γ_c = {}", line["keys"], line["width"], line["correlation"], line["sharpness"])});
     for (double const value : {line.number("mean"), line.number("standard_error"), line.number("theory"), limit})
       row.push_back(fmt::format("{:.4f}", value));
   }
@@ -130,7 +130,8 @@ StudyResult contraction_report(CsvRows const& rows) {
     if (group.lines.size() > 1) {
       auto const [slope, error] = trend_over(group.lines, "log_keys", true);
       result.sentences.push_back(fmt::format(
-          "{}: the scale at which softmax selects (mean largest weight ½) goes as (log n)^{:.3f} ± {:.3f}", group.name, slope, error));
+          "{}: the scale at which softmax selects (mean largest weight ½) goes as (log n)^{:.2f} ± {:.2f} (standard error), n = {} … {}",
+          group.name, slope, error, group.lines.front()["keys"], group.lines.back()["keys"]));
     }
   result.tables = {table};
   return result;
@@ -156,14 +157,15 @@ Study contraction(ContractionSettings const& settings, StudyContext const& conte
 std::vector<StudyPart> contraction_page(StudyRecord const& record) {
   auto const lines = csv_lines(record.csv, record.folder / "results.csv");
   auto const most = fmt::format("{}", std::ranges::max(numbers_of(lines, "keys")));
-  Figure figure{.name = "contraction",
-                .title = "Mean inner product of tokens after one layer",
-                .caption = fmt::format("{} tokens; dots: measured, ± 2 standard errors; lines: all products equal to their mean.", most),
-                .across = 3};
+  Figure figure{
+      .name = "contraction",
+      .title = "Mean inner product of tokens after one layer",
+      .caption = fmt::format("{} tokens; dots: measured, ± 2 standard errors; lines: as if all products were equal to their mean.", most),
+      .across = 3};
   for (auto const& [rho, some] : grouped(lines_with(lines, {{"quantity", "inner_product"}, {"keys", most}}), by("correlation", "ρ = {}")))
     figure.panels.push_back(panel_of(rho, curves_beside_theory(grouped(some, by("width", "width {}")), over("sharpness"))));
   if (figure.panels.empty()) return {};
-  share_x(figure, "γ/γ_c", Ticks::twos);
+  share_x(figure, "γ/γ_c", Ticks::even);
   return {{.title = "By the sharpness of the scores", .html = "", .figures = {figure}}};
 }
 

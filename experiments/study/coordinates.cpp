@@ -10,6 +10,7 @@
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
 #include "autograd/ops/reduce.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/study/samples.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/models/blocks.hpp"
@@ -90,16 +91,16 @@ StudyResult coordinates_report(CsvRows const& rows) {
   auto result = result_of({"parametrization", "width", "activation", "step", "mean", "standard_error"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
   auto const last = std::ranges::max(numbers_of(lines, "step"));
-  StudyTable table{"Exponents of the mean of |x| over the width", {{"parametrization", "activation", "steps", "exponent"}}};
-  auto const what = [](CsvLine const& line) { return line["parametrization"] + " " + line["activation"] + " " + line["step"]; };
+  StudyTable table{"Exponents of the mean of |x| over the width", {{"activation", "exponent"}}};
+  auto const what = [](CsvLine const& line) {
+    return fmt::format("{}, {}, after {} steps", line["parametrization"], line["activation"], line["step"]);
+  };
   for (auto const& group : grouped(lines, what)) {
-    auto const& first = group.lines.front();
     if (group.lines.size() < 2) continue;
-    auto const exponent = fmt::format("{:.2f}", trend_over(group.lines, "width", true).first);
-    table.rows.push_back({first["parametrization"], first["activation"], first["step"], exponent});
-    if (first.number("step") == last)
-      result.sentences.push_back(fmt::format("{}: after {} steps {} go as the width to the power {}", first["parametrization"],
-                                             first["step"], first["activation"], exponent));
+    auto const exponent = short_number(trend_over(group.lines, "width", true).first, 2);
+    table.rows.push_back({group.name, exponent});
+    if (group.lines.front().number("step") == last)
+      result.sentences.push_back(fmt::format("{}: the mean of |x| goes as the width to the power {}", group.name, exponent));
   }
   result.tables = {table};
   return result;

@@ -17,6 +17,7 @@
 #include "autograd/ops/product.hpp"
 #include "autograd/ops/reduce.hpp"
 #include "autograd/ops/softmax.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/study/study.hpp"
 #include "nn/optimizer.hpp"
@@ -43,6 +44,9 @@ struct DepthSettings : Settings {
             field(&lr, "lr", "learning rate of AdamW").above(0)};
   }
 };
+
+/// What is smaller than this share of the first layer's value is within rounding, in float64.
+constexpr double depth_rounding = 1e-13;
 
 std::vector<std::string> const depth_projections{"query", "key", "value"};
 
@@ -159,15 +163,15 @@ StudyResult depth_report(CsvRows const& rows) {
   auto const lines = csv_lines(result.csv, "results.csv");
   double const deepest = std::ranges::max(numbers_of(lines, "depth"));
   std::string const all_layers = "0", first_layer = "1";
-  StudyTable table{"By depth",
-                   {{"skips", "norm", "updates", "layers", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last",
-                     "of all", "‖∂L/∂W_k‖ of all", "‖∂L/∂W_v‖ of all"}}};
+  StudyTable table{fmt::format("By depth (what is below {:g} times the first layer's is within rounding)", depth_rounding),
+                   {{"stack", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all", "‖∂L/∂W_k‖ of all",
+                     "‖∂L/∂W_v‖ of all"}}};
   for (auto const& [name, of_stack] : grouped(lines, stack_of)) {
     CsvLines collapse;
-    double first = 0, last = 0;
+    std::string share;  // of the deepest stack
     for (auto const& [depth, of_depth] : grouped(of_stack, by("depth"))) {
       auto const& line = of_depth.front();
-      auto& row = table.rows.emplace_back(CsvRows::value_type{line["skips"], line["norm"], line["step"], depth});
+      auto& row = table.rows.emplace_back(CsvRows::value_type{fmt::format("{}, L = {}", name, depth)});
       std::vector<double> shown;
       for (auto const& [quantity, layer] :
            {std::pair("residual", depth), std::pair("gradient_query", first_layer), std::pair("gradient_query", depth),
@@ -175,7 +179,8 @@ StudyResult depth_report(CsvRows const& rows) {
         shown.push_back(lines_with(of_depth, {{"quantity", quantity}, {"layer", layer}}).at(0).number("mean"));
       for (double const value : shown) row.push_back(fmt::format("{:.3g}", value));
       if (line.number("depth") != deepest) continue;
-      first = shown[1], last = shown[2];
+      share = shown[2] <= depth_rounding * shown[1] ? fmt::format("at most {:g} times the first's, within rounding", depth_rounding)
+                                                    : fmt::format("{:.2g} times the first's", shown[2] / shown[1]);
       collapse = lines_with(of_depth, {{"quantity", "collapse"}});
     }
     if (collapse.size() > 2) {
@@ -186,9 +191,10 @@ StudyResult depth_report(CsvRows const& rows) {
     }
     auto const totals = lines_with(of_stack, {{"quantity", "gradient_query"}, {"layer", all_layers}});
     if (totals.size() > 2)
-      result.sentences.push_back(
-          fmt::format("{}: ‖∂L/∂W_q‖ of all layers together goes as L^{:.2f}; of {} layers the last has {:.2g} times the first's", name,
-                      trend_over(totals, "depth", true).first, deepest, last / first));
+      result.sentences.push_back(fmt::format(
+          "{}: ‖∂L/∂W_q‖ of all layers together is {:.3g} at L = {} and {:.3g} at L = {}, fitted by L^{}; of {} layers the last has {}",
+          name, totals.front().number("mean"), totals.front()["depth"], totals.back().number("mean"), totals.back()["depth"],
+          short_number(trend_over(totals, "depth", true).first, 2), deepest, share));
   }
   result.tables = {table};
   return result;
@@ -207,15 +213,18 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
   return study;
 }
 
-/// Adds a panel per norm, a line per kind of skips: a quantity by layer.
+/// Adds a panel per norm, a line per kind of skips: a quantity by layer, up to the first that is within rounding.
 void add_panels(Figure& figure, CsvLines const& lines, std::string const& quantity, std::string const& title) {
-  auto const layer = [](CsvLine const& line) {
-    bool const shown = line["layer"] != "0" && line.number("mean") > 1e-16;
-    return shown ? line.number("layer") : std::nan("");
-  };
-  for (auto const& [norm, some] : grouped(lines_with(lines, {{"quantity", quantity}}), norm_of))
-    if (auto curves = curves_of(grouped(some, skips_of), layer); !curves.empty())
-      figure.panels.push_back(panel_of(norm + title, std::move(curves), true));
+  auto const layer = [](CsvLine const& line) { return line["layer"] == "0" ? std::nan("") : line.number("layer"); };
+  for (auto const& [norm, some] : grouped(lines_with(lines, {{"quantity", quantity}}), norm_of)) {
+    auto curves = curves_of(grouped(some, skips_of), layer);
+    for (auto& curve : curves) {
+      auto& points = curve.points;
+      double const least = depth_rounding * points.front().y;
+      points.erase(std::ranges::find_if(points, [least](CurvePoint const& point) { return point.y <= least; }), points.end());
+    }
+    figure.panels.push_back(panel_of(norm + title, std::move(curves), true));
+  }
 }
 
 std::vector<StudyPart> depth_page(StudyRecord const& record) {
@@ -224,7 +233,10 @@ std::vector<StudyPart> depth_page(StudyRecord const& record) {
   std::vector<StudyPart> parts;
   for (auto const& [step, some] : grouped(lines_with(lines, {{"depth", deepest}}), by("step"))) {
     auto const when = step == "0" ? "at initialisation" : fmt::format("after {} updates", step);
-    auto const caption = fmt::format("By layer of a stack of {}, {}; mean over draws.", deepest, when);
+    auto const caption = fmt::format(
+        "By layer of a stack of {} layers, {}; means over draws ± 2 standard errors; an interval that reaches 0 ends at the axis. "
+        "What is below {:g} times the first layer's is within rounding: a curve ends before it.",
+        deepest, when, depth_rounding);
     auto const suffix = step == "0" ? "" : "_" + step;
     Figure residuals{
         .name = "rank_collapse" + suffix, .title = "Share of the tokens that is not their mean", .caption = caption, .across = 3};

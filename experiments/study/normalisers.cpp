@@ -10,6 +10,7 @@
 #include <memory>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "autograd/graph.hpp"
 #include "autograd/ops/elementwise.hpp"
@@ -110,9 +111,9 @@ CsvRows measured_lines(NormalisersSettings const& settings, std::string const& n
 
 StudyResult normalisers_report(NormalisersSettings const& settings, CsvRows const& rows) {
   auto result = result_of({"align", "scale", "d_k", "keys", "quantity", "mean", "standard_error", "median"}, rows);
-  StudyTable table{fmt::format("{} keys", settings.keys),
-                   {{"align", "scale", "d_k", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}};
+  StudyTable table{fmt::format("{} keys", settings.keys), {{"weights", "tr J", "median ‖J‖", "mean ‖J‖²", "queries with J = 0"}}};
   auto const largest = fmt::format("{:g}", std::ranges::max(settings.d_k));
+  std::vector<std::string> others;  // of no query is the Jacobian 0
   auto const cell = [](CsvLine const& line) { return fmt::format("{}.{}.{}", line["align"], line["scale"], line["d_k"]); };
   for (auto const& group : grouped(csv_lines(result.csv, "results.csv"), cell)) {
     auto const& first = group.lines.front();
@@ -121,13 +122,20 @@ StudyResult normalisers_report(NormalisersSettings const& settings, CsvRows cons
       return lines_with(group.lines, {{"quantity", quantity}}).at(0).number(column);
     };
     double const none = of("without_gradient", "mean");
-    table.rows.push_back({name, scale, d, fmt::format("{:.4g}", of("trace", "mean")), fmt::format("{:.3g}", of("frobenius", "median")),
-                          fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.1f} %", 100 * none)});
+    table.rows.push_back({fmt::format("{}, {}, d_k {}", name, scale == "none" ? "no scale" : "1/√d_k", d),
+                          fmt::format("{:.4g}", of("trace", "mean")), fmt::format("{:.3g}", of("frobenius", "median")),
+                          fmt::format("{:.4g}", of("frobenius_squared", "mean")), fmt::format("{:.3g} %", 100 * none)});
     result.figures.emplace_back(group.name + ".without_gradient", none);
-    if (scale == "none" && d == largest)
-      result.sentences.push_back(fmt::format("{}, {}: without a scale at d_k {}, the Jacobian is exactly 0 for {:.1f} % of the queries.",
-                                             name, Registry<AlignKind>::at(name, "there is no align").formula, d, 100 * none));
+    if (scale != "none" || d != largest) continue;
+    if (none == 0)
+      others.push_back(name);
+    else
+      result.sentences.push_back(
+          fmt::format("{}: without a scale at d_k {} the Jacobian is exactly 0 for {:.3g} % of the queries", name, d, 100 * none));
   }
+  if (!others.empty())
+    result.sentences.push_back(
+        fmt::format("{}: without a scale at d_k {} the Jacobian is exactly 0 for no query", fmt::join(others, ", "), largest));
   result.tables = {table};
   return result;
 }
@@ -162,8 +170,8 @@ std::vector<StudyPart> normalisers_page(StudyRecord const& record) {
                                           {"frobenius_squared", "mean of ‖J‖²"},
                                           {"max_weight", "mean of the largest weight"},
                                           {"zeros", "share of weights that are 0"}})
-      figure.panels.push_back(panel_of(title, curves_of(grouped(lines_with(some, {{"quantity", quantity}}), by("align")), over("d_k"), 1.96,
-                                                        [](std::size_t i) { return solid_look(i + 1); })));
+      figure.panels.push_back(
+          panel_of(title, curves_of(grouped(lines_with(some, {{"quantity", quantity}}), by("align")), over("d_k"), 1.96)));
     share_x(figure, "d_k", Ticks::twos);
     part.figures.push_back(std::move(figure));
   }

@@ -245,18 +245,19 @@ StudyResult length_report(CsvRows const& rows) {
     ++compared;
   }
   result.sentences = {
-      fmt::format("{} cells beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst)};
+      fmt::format("{} numbers beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst)};
 
-  StudyTable jacobian{"‖J‖² of normal scores, and its largest value over σ", {{"keys", "σ", "‖J‖²", "± standard error", "exact"}}};
+  StudyTable jacobian{"‖J‖² of normal scores", {{"scores", "‖J‖²", "± standard error", "exact"}}};
   for (auto const& [keys, of_keys] :
        grouped(lines_with(lines, {{"variant", "softmax"}, {"scores", "normal"}, {"quantity", "jacobian_norm_squared"}}), by("keys"))) {
     for (auto const& line : of_keys)
-      jacobian.rows.push_back({keys, line["sigma"], fmt::format("{:.5f}", line.number("mean")),
-                               fmt::format("{:.5f}", line.number("standard_error")), fmt::format("{:.5f}", line.number("theory"))});
-    auto const peak = *std::ranges::max_element(of_keys, {}, [](CsvLine const& line) { return line.number("mean"); });
+      jacobian.rows.push_back({fmt::format("{} keys, σ = {}", keys, line["sigma"]), fmt::format("{:.4g}", line.number("mean")),
+                               fmt::format("{:.3g}", line.number("standard_error")), fmt::format("{:.4g}", line.number("theory"))});
+    auto const peak = *std::ranges::max_element(of_keys, {}, [](CsvLine const& line) { return line.number("theory"); });
     result.sentences.push_back(
-        fmt::format("{} keys: ‖J‖² is largest, {:.4f}, at σ = {} of those measured; twice the critical σ is {:.2f}, and 1/√d starts at 1",
-                    keys, peak.number("mean"), peak["sigma"], 2 * std::sqrt(2 * std::log(peak.number("keys")))));
+        fmt::format("{} keys: of the σ measured, the exact ‖J‖² is largest at {}, {:.4f}; twice the critical σ is {:.2f}, and with 1/√d σ "
+                    "starts at 1",
+                    keys, peak["sigma"], peak.number("theory"), 2 * std::sqrt(2 * std::log(peak.number("keys")))));
   }
   StudyTable exponents{"Gap function on the sphere: exponent over n", {{"width d", "measured", "± standard error", "2/(d − 1)"}}};
   for (auto const& [width, of_width] : grouped(lines_with(lines, {{"scores", "sphere"}, {"quantity", "gap_function"}}), by("width"))) {
@@ -315,7 +316,7 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
                  against_criticality(lines, "jacobian_norm_squared", "‖J‖²", [](double m) { return m * (1 - m) / 3; }),
                  against_criticality(lines, "entropy", "entropy (nat)", entropy)},
       .across = 3};
-  share_x(criticality, "m", Ticks::twos);
+  share_x(criticality, "m", Ticks::tens);
   auto const over_keys = [&](char const* quantity, char const* title, bool log, NameOf const& name_of) {
     auto groups = grouped(lines_with(lines, {{"quantity", quantity}}), name_of);
     std::ranges::sort(groups, {}, &LineGroup::name);
@@ -332,12 +333,14 @@ std::vector<StudyPart> length_page(StudyRecord const& record) {
   auto const variant = [&](CsvLine const& line) { return line["scores"] == "normal" && line["sigma"] == sigma ? line["variant"] : ""; };
   Figure gap{.name = "gap_function",
              .title = "Gap function: the sharpness at which softmax selects",
-             .caption = "Median over rows, by scores.",
+             .caption = "Medians over rows ± 2 standard errors, by scores.",
              .panels = {over_keys("gap_function", "median of Λ", true, scores)}};
   Figure variants{
       .name = "variants",
       .title = "Softmax and its variants as keys become more",
-      .caption = "Normal scores; scales as trained with the first number of keys. log_length is ssmax's scale, too.",
+      .caption = fmt::format("Means over rows ± 2 standard errors; normal scores, σ = {}; scales as trained with the first number of keys. "
+                             "log_length is ssmax's scale, too.",
+                             sigma),
       .panels = {over_keys("jacobian_norm_squared", "‖J‖²", true, variant), over_keys("max_weight", "largest weight", false, variant)},
       .across = 2};
   StudyPart part{.title = "By the number of keys", .html = "", .figures = {criticality}};

@@ -192,16 +192,16 @@ std::string limit_text(ShownCells const& shown) {
   if (cells.empty() || cells.back()->d_k < 64) return "";
   auto const& median = *cells.back()->get(Q::frobenius_median);
   double const limit = *limit_of(Q::frobenius_median, to_double(cells.back()->d_k), shown.keys);
-  return fmt::format(" At d_k = {} the median is {:.3f} ± {:.3f} times that limit, in which a third key has no part.", cells.back()->d_k,
-                     median.mean / limit, 1.96 * median.standard_error / limit);
+  return fmt::format(" At d_k = {} the median is {:.3f} ± {:.3f} (95 %) times that limit, in which a third key has no part.",
+                     cells.back()->d_k, median.mean / limit, 1.96 * median.standard_error / limit);
 }
 
 Figure fans(ShownCells const& shown, NormQuantiles const& norm, bool further) {
   Figure figure{
       .name = fmt::format("{}_{}_{}", norm.file, shown.distribution, shown.keys),
       .title = fmt::format("How {} is spread, {} keys", norm.name, shown.keys),
-      .caption = fmt::format("Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; nothing "
-                             "below 1e-12 is drawn.",
+      .caption = fmt::format("Light band: from the 1 % to the 99 % quantile of {} over the samples, darker: 10 % to 90 %; bars: 95 % "
+                             "intervals; nothing below 1e-12 is drawn.",
                              norm.name),
       .across = 2,
       .further = further};

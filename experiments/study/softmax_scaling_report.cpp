@@ -206,10 +206,14 @@ void add_findings(SoftmaxScalingSettings const& settings, std::vector<ScalingCel
         first->mean(Q::frobenius_median), least, last->mean(Q::frobenius_median), most, grows, 100 * last->mean(Q::frobenius_top)));
   }
   double const many = *std::ranges::max_element(settings.keys);
+  auto const expected = [](ScalingCell const* cell) {
+    auto const& value = *cell->get(Q::frobenius_squared);
+    return value.theory.value_or(value.mean);
+  };
   ScalingCell const* peak = nullptr;
   for (double const d : settings.d_k) {
     auto const* const cell = find(cells, distribution, "none", d, many);
-    if (cell && (!peak || cell->mean(Q::frobenius_squared) > peak->mean(Q::frobenius_squared))) peak = cell;
+    if (cell && (!peak || expected(cell) > expected(peak))) peak = cell;
   }
   auto const *const start = find(cells, distribution, "none", least, many), *const end = find(cells, distribution, "none", most, many);
   if (start && end && peak != start && peak != end)

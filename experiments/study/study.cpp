@@ -220,10 +220,11 @@ std::vector<FigureLayer> curves_beside_theory(std::vector<LineGroup> const& grou
 }
 
 Panel panel_of(std::string title, std::vector<FigureLayer> layers, bool log) {
-  for (auto& layer : layers)
+  auto within = layers;
+  for (auto& layer : within)
     for (auto& point : layer.points)
       if (log) point.low = std::max(point.low, point.y / 10);
-  return {.title = std::move(title), .y = axis_over(layers, log), .layers = layers};
+  return {.title = std::move(title), .y = axis_over(within, log), .layers = std::move(layers)};
 }
 
 }  // namespace heed

@@ -47,7 +47,7 @@ std::vector<FigureLayer> curves_of(std::vector<LineGroup> const& groups, NumberO
                                    Look (*look)(std::size_t) = look_of);
 /// For each group a line of theory, and the means as points upon it.
 std::vector<FigureLayer> curves_beside_theory(std::vector<LineGroup> const& groups, NumberOf const& x);
-/// A panel of layers with their axis of y. On a logarithmic one, intervals reach down to a tenth of the value at most.
+/// A panel of layers with their axis of y. A logarithmic one has room for intervals down to a tenth of the value.
 Panel panel_of(std::string title, std::vector<FigureLayer> layers, bool log = false);
 
 /// What is measured at once: a point of the grid, a head of a run, a stack of layers.

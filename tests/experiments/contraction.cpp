@@ -27,7 +27,7 @@ TEST_SUITE("contraction") {
   CsvRows results_of(std::string const& keys) {
     test::Folder const folder;
     auto const study = test::trained(folder, "c", "seed: 7\nstudy: {kind: contraction, " + keys + "}\n");
-    test::check_holds(test::get(study / "report.html"), {"after one layer", "goes as (log n)^"});
+    test::check_holds(test::get(study / "report.html"), {"after one layer", "goes as (log n)^", "(standard error), n = "});
     return parse_csv(test::get(study / "results.csv"));
   }
 

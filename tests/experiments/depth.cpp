@@ -1,6 +1,7 @@
 // The study of depth: the laws that it is made to show, and settings that make no sense.
 
 #include "experiments/folder/csv.hpp"
+#include "experiments/study/study.hpp"
 #include "tests/experiments/said.hpp"
 
 TEST_SUITE("depth") {
@@ -31,7 +32,8 @@ TEST_SUITE("depth") {
       CHECK(std::sqrt(of.at(12) / of.at(2)) == doctest::Approx(1).epsilon(0.25));
       CHECK(residuals["rsqrt_depth " + norm].at(12) > 0.8);
     }
-    test::check_holds(test::get(study / "report.html"), {"not their mean", "doubly exponential", "after 2 updates"});
+    test::check_holds(test::get(study / "report.html"), {"not their mean", "doubly exponential", "after 2 updates", "± 2 standard errors",
+                                                         "has at most 1e-13 times the first"});
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "gradients of queries, keys and values: at initialisation whatever the steps; updates change them") {
@@ -58,6 +60,12 @@ TEST_SUITE("depth") {
     // AdamW lowers L: by ‖∂L/∂W‖₁ times the rate to first order, so the residuals and the norms stay near.
     for (auto const& [key, mean] : both)
       if (key.starts_with("3 ")) CHECK(mean == doctest::Approx(both.at("0" + key.substr(1))).epsilon(0.2));
+  }
+
+  TEST_CASE("an interval that reaches below 0 keeps its end; a logarithmic axis has room down to a tenth of the value") {
+    auto const panel = panel_of("", {FigureLayer{As::intervals, {CurvePoint{1, 2, -1, 5}}}}, true);
+    CHECK(panel.layers.front().points.front().low == -1);
+    CHECK((panel.y.low > 0.1 && panel.y.low < 0.2));
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "settings that make no sense are refused") {

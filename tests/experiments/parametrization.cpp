@@ -170,6 +170,7 @@ TEST_SUITE("parametrization") {
       else
         CHECK(slope > 0.5);
     }
+    test::check_holds(test::get(study / "report.html"), {"mup, logits, after 10 steps: the mean of |x| goes as the width to the power "});
   }
 
   TEST_CASE("what has no rule is refused by place") {

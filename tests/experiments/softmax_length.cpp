@@ -110,7 +110,8 @@ TEST_SUITE("softmax_length") {
       double const exponent = std::log(many.second / few.second) / std::log(many.first / few.first);
       CHECK(exponent == doctest::Approx(2 / (std::stod(gap.first) - 1)).epsilon(0.15));
     }
-    test::check_holds(test::get(path / "report.html"), {"Gap function", "what softmax passes"});
+    test::check_holds(test::get(path / "report.html"),
+                      {"Gap function", "what softmax passes", "84 numbers beside", "the exact ‖J‖² is largest at 6"});
   }
 
   /// What the variants make of the scores of a row that was trained with 6 keys; the keys' distances are their places.
