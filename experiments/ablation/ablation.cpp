@@ -76,7 +76,7 @@ class Runner {
     if (!whole && interrupted()) return stopped();
     prints = prints && !options_.quiet;
     if (prints) fmt::print("{}", page);
-    write_report(ablation_.folder(), !prints);
+    write_report(ablation_.folder(), !prints, false);
     if (prints) print_leftovers();
     return any_failed(jobs_) || any_failed(tuned_.jobs) ? Exit::failed : Exit::done;
   }

@@ -240,7 +240,7 @@ std::vector<Index> seeds_of(Yaml const& node, std::string const& key, Index firs
     for (Index i = 0; i < *count; ++i) seeds.push_back(first + i);
     return seeds;
   }
-  if (node.kind != Yaml::NodeKind::list || node.items.empty()) refuse(node, key, "how many, or a list of seeds");
+  if (node.kind != Yaml::NodeKind::list || node.items.empty()) refuse(node, key, "how many, 1 … 10000, or a list of seeds");
   for (auto const& item : node.items) {
     auto const seed = item.kind == Yaml::NodeKind::scalar ? parse_integer(item.text) : std::nullopt;
     if (!seed || *seed < 0) refuse(item, key, "seeds, integers ≥ 0");

@@ -122,7 +122,8 @@ void check_metric(Document const& file, Location const& location, AblationSettin
 /// Throws ConfigError for `name` and `seed`: the ablation sets them for its trials, so they would have no effect here.
 void check_named(Location const& location, std::string const& key) {
   if (key == "name")
-    throw ConfigError(location, "name: the folder of an ablation is named by ablation (ablation=NAME), its trials by their arms");
+    throw ConfigError(location,
+                      "name: the folder of an ablation is named by ablation=NAME, that of a suite by suite=NAME, trials by their arms");
   if (key == "seed") throw ConfigError(location, "seed: the trials of an ablation take theirs from seeds (seeds=6, seeds=[7])");
 }
 
@@ -149,7 +150,7 @@ Document base_of(Document const& file, fs::path const& folder, std::string const
     throw ConfigError(value.location, fmt::format("base: '{}' is a file, whose keys are changed without 'base.' before them", value.text));
   if (value.kind == Yaml::NodeKind::map) return {file.file, value};
   fs::path const path = (folder / name).lexically_normal();
-  if (!is_file(path)) throw ConfigError(value.location, fmt::format("base: there is no file {}", path.string()));
+  if (!is_file(path)) throw ConfigError(value.location, fmt::format("base: there is no file {}{}", path.string(), nearest_file(path)));
   return load(path);
 }
 

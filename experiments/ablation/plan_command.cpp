@@ -18,6 +18,7 @@
 #include "experiments/ablation/jobs.hpp"
 #include "experiments/ablation/tuning.hpp"
 #include "experiments/config/table.hpp"
+#include "experiments/metric/evidence.hpp"
 #include "experiments/metric/probe/prober.hpp"
 #include "experiments/metric/statistics.hpp"
 #include "experiments/program/command.hpp"
@@ -99,18 +100,22 @@ std::optional<Cost> probe(Ablation const& ablation, Arm const& arm, Stage stage,
   return std::nullopt;
 }
 
-/// A sentence on the power of so many paired seeds for so many arms beside the baseline: the smallest p, and the detectable difference.
-std::string power_of(std::size_t seeds, std::size_t arms) {
-  std::string text = fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
+/// What so many paired seeds can tell of so many arms beside the baseline: the detectable difference, and by the sign-flip test the
+/// smallest p, by evidence the fewest pairs.
+std::string power_of(std::size_t seeds, std::size_t arms, bool by_evidence) {
+  auto const enough = seeds_for_verdict(by_evidence, arms);
+  std::string text = by_evidence
+                         ? fmt::format("at most {} paired seeds: evidence needs {} for a verdict, of one sign and size", seeds, enough)
+                         : fmt::format("{} paired seeds: the smallest p of the sign-flip test is {:.3g}", seeds, smallest_p(seeds));
   if (arms == 0) return text + "\n";
-  if (auto const effect = detectable_effect(seeds, arms))
-    return text + fmt::format(
-                      "; if one of {} differs from the baseline by {:.2f} standard deviations (of paired differences), the test, "
-                      "corrected for all, finds it with 80 % power\n",
-                      arms == 1 ? "1 arm" : fmt::format("{} arms", arms), *effect);
-  std::size_t enough = seeds;
-  while (smallest_p(enough) > 0.05) ++enough;
-  return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
+  if (seeds < enough)
+    return text + fmt::format("\nwarning: they cannot show any difference at p ≤ 0.05; {} seeds can (seeds={})\n", enough, enough);
+  auto const effect = by_evidence ? difference_told(seeds, 0.05 / static_cast<double>(arms)) : detectable_effect(seeds, arms);
+  if (!effect) return text + "\n";
+  return text + fmt::format(
+                    "; if one of {} differs from the baseline by {:.2f} standard deviations (of paired differences), {}, corrected for "
+                    "all, finds it with 80 % power\n",
+                    plural(arms, "arm"), *effect, by_evidence ? "evidence" : "the test");
 }
 
 std::string absolute_path(std::filesystem::path const& path) {
@@ -315,7 +320,7 @@ Exit plan_ablation(RunOptions const& options) {
     fmt::print("no estimate of the time: an arm fails within its first steps\n");
   else
     fmt::print("no estimate of the time: an arm cannot be trained, and heed run would train none\n");
-  fmt::print("{}", power_of(ablation.seeds.size(), ablation.arms.size() - 1));
+  fmt::print("{}", power_of(ablation.seeds.size(), ablation.arms.size() - 1, ablation.settings.by_evidence()));
   return plan.exit;
 }
 

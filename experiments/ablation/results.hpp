@@ -33,8 +33,9 @@ std::vector<Effect> effects_of(Grid const& grid, std::vector<BySeed> const& valu
 /// where its value is infinite, is left out. `metric` and its values' format are for the sentence. No trend from fewer than two seeds.
 std::vector<Trend> trends_of(std::vector<KeyValues> const& keys, std::vector<BySeed> const& values, std::string const& metric);
 
-/// The result of the trials that are done or have failed. Throws FileError for a damaged trial.
-AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned);
+/// The result of the trials that are done or have failed; where evidence decides, of those that count, with the next seed given out. Throws
+/// FileError for a damaged trial.
+AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, TuningResult const& tuned);
 
 /// The arm or the arms with the best mean, in words; nothing if no arm has one.
 std::optional<std::string> best_mean(AblationResult const& result);
@@ -46,7 +47,7 @@ std::optional<std::string> convolutions_in_words(Ablation const& ablation);
 /// folds of F is s²(1/J + 1/(F − 1)), with t of J − 1 degrees of freedom (Nadeau & Bengio 2003, section 3). None without folds.
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result);
 /// "stop_losers: no more seeds for dot after 8, general after 9": empty if no arm was stopped.
-std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs);
+std::string stopped_arms_in_words(Ablation const& ablation, SeedsDecided const& decided);
 
 std::string summary_markdown(AblationResult const& result);
 /// A floating table for LaTeX with booktabs: arms, seeds, means (the best in bold) and intervals, differences to the baseline, p and

@@ -56,8 +56,10 @@ std::optional<std::string> best_mean(AblationResult const& result) {
   auto const& estimate = *best.front()->estimate;
   auto const format = result.format();
   auto const word = higher ? "highest" : "lowest";
-  if (best.size() > 1) return fmt::format("{} mean, the same of {} arms: {}, {}", word, best.size(), listed(names), format(estimate.mean));
-  return fmt::format("{} mean: {}, {}", word, names.front(), shown_mean(format, estimate));
+  auto const unit = result.unit.empty() ? "" : " " + result.unit;
+  if (best.size() > 1)
+    return fmt::format("{} mean, the same of {} arms: {}, {}{}", word, best.size(), listed(names), format(estimate.mean), unit);
+  return fmt::format("{} mean: {}, {}{}", word, names.front(), shown_mean(format, estimate), unit);
 }
 
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result) {
@@ -121,18 +123,9 @@ std::optional<std::string> convolutions_in_words(Ablation const& ablation) {
                      without.empty() ? "none" : fmt::format("{}", fmt::join(without, ", ")));
 }
 
-std::string stopped_arms_in_words(Ablation const& ablation, std::vector<Job> const& jobs) {
-  if (!ablation.settings.stop_losers) return "";
-  std::vector<std::string> stopped;
-  for (std::size_t arm = 0; arm < ablation.arms.size(); ++arm) {
-    std::ptrdiff_t spared = 0, ended = 0;
-    for (Job const& job : jobs) {
-      if (job.arm != arm) continue;
-      spared += job.state == Job::State::spared ? 1 : 0;
-      ended += job.has_ended() ? 1 : 0;
-    }
-    if (spared > 0) stopped.push_back(fmt::format("{} after {}", ablation.arms[arm].name, ended));
-  }
+std::string stopped_arms_in_words(Ablation const& ablation, SeedsDecided const& decided) {
+  auto const stopped =
+      mapped(decided.losers, [&](auto const& loser) { return fmt::format("{} after {}", ablation.arms[loser.first].name, loser.second); });
   return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
 }
 

@@ -34,6 +34,13 @@ struct Trials {
   TuningResult const& tuned;
   std::vector<Done> done{};  ///< of `jobs`
   Question question{};
+  SeedsDecided decided{};  ///< where evidence decides
+
+  /// Whether nobody is to train it; of seeds up to a verdict also what was not given out yet, for it is no plan.
+  bool is_spared(Job const& job) const {
+    bool const in = std::ranges::count(decided.in, job.arm) > 0 && !ablation.settings.until_verdict;
+    return job.state == State::spared && !in;
+  }
 
   /// The first trial that keeps its best weights; null if none does.
   Job const* keeps_best() const {
@@ -122,10 +129,11 @@ AblationResult collected(Trials const& trials) {
   add_costs(trials, result);
   add_failures(trials, result);
   result.trials_done = ended(trials);
-  auto const spared = std::ranges::count(trials.jobs, State::spared, &Job::state);
+  auto const spared = std::ranges::count_if(trials.jobs, [&](Job const& job) { return trials.is_spared(job); });
   result.trials_of = ablation.trials_in_shard() - static_cast<std::size_t>(spared);
   std::erase_if(result.seeds, [&](Index seed) {
-    return std::ranges::all_of(trials.jobs, [&](Job const& job) { return job.seed != seed || job.state == State::spared; });
+    return !trials.jobs.empty() &&
+           std::ranges::all_of(trials.jobs, [&](Job const& job) { return job.seed != seed || trials.is_spared(job); });
   });
   for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs)
@@ -211,12 +219,13 @@ void warn_of_plan(Trials const& trials, AblationResult& result) {
         fmt::format("{} is from each trial's best evaluation by {} (train.keep: best): selected on the data on which it is measured, it is "
                     "optimistic; a test split is not",
                     result.metric, trials.keeps_best()->experiment.settings.train.select.metric));
-  std::size_t const seeds = result.seeds.size();
-  if (smallest_p(seeds) > trials.question.significance() && !trials.ablation.settings.by_evidence())
-    result.warnings.push_back(
-        fmt::format("{} paired seeds cannot show a difference at p ≤ 0.05: the smallest p that they can reach is {:.3g}; "
-                    "six or more can",
-                    seeds, smallest_p(seeds)));
+  std::size_t const seeds = trials.ablation.seeds.size();
+  bool const by_evidence = trials.ablation.settings.by_evidence();
+  auto const enough = seeds_for_verdict(by_evidence, result.arms.size() - 1, trials.question.significance());
+  if (seeds < enough)
+    result.warnings.push_back(fmt::format(
+        "{} paired seeds cannot show a difference at p ≤ 0.05{}; {} or more can", seeds,
+        by_evidence ? " by evidence" : fmt::format(": the smallest p that they can reach is {:.3g}", smallest_p(seeds)), enough));
 }
 
 /// The seeds on which an arm and the baseline both diverged, which are no pair.
@@ -332,8 +341,9 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
     if (found[k].seeds > 0) others[k]->difference = found[k];
 }
 
-AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs, TuningResult const& tuned) {
+AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, TuningResult const& tuned) {
   Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned, .question = ablation.settings.question()};
+  if (ablation.settings.by_evidence()) trials.decided = seeds_decided(ablation, jobs);
   for (Job const& job : jobs)
     if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
   auto result = collected(trials);
@@ -354,7 +364,7 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> const& jobs,
   warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
-  if (auto const stopped = stopped_arms_in_words(ablation, jobs); !stopped.empty()) result.sentences.push_back(stopped);
+  if (auto const stopped = stopped_arms_in_words(ablation, trials.decided); !stopped.empty()) result.sentences.push_back(stopped);
   if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   if (auto const& claim = ablation.settings.claim; claim.given())
     std::ranges::move(claim_in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));

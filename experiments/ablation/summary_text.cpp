@@ -32,8 +32,8 @@ std::string table_title(AblationResult const& result, std::string const& metric)
 /// Explains the columns of p-values; "" if no arm is compared.
 std::string columns_text(AblationResult const& result) {
   if (std::ranges::none_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); })) return "";
-  auto const text = fmt::format("p: {}; the verdicts use it", result.test_in_words());
-  if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference && arm.difference->e; })) return text;
+  auto const text = fmt::format("p, which the verdicts use: {}", result.test_in_words());
+  if (result.by_evidence()) return text;
   return text +
          ". paired t: p of the t test of each arm alone, which assumes normally distributed differences. Equivalence tests, too, are "
          "of each arm alone";
@@ -157,14 +157,14 @@ Declared<ResultFormat> const latex_format{
 
 std::string summary_page(std::string const& folder, AblationResult const& result) {
   std::string text = fmt::format("{}: {}\n\n", folder, table_title(result, result.metric));
-  text += table(result.arm_rows()) + "\n";
+  text += table(without_empty_columns(result.arm_rows())) + "\n";
   if (auto const columns = columns_text(result); !columns.empty()) text += "  " + columns + "\n\n";
   return text + said("  ", "", result);
 }
 
 std::string summary_markdown(AblationResult const& result) {
   std::string text = fmt::format("# {}\n\n{}.\n\n", result.name, table_title(result, "`" + result.metric + "`"));
-  text += markdown_table(result.arm_rows());
+  text += markdown_table(without_empty_columns(result.arm_rows()));
   if (auto const columns = columns_text(result); !columns.empty()) text += "\n" + columns + "\n";
   if (!result.effects.empty()) text += "\n" + markdown_table(result.effect_rows("difference"));
   if (result.tuning)
@@ -174,7 +174,7 @@ std::string summary_markdown(AblationResult const& result) {
 }
 
 std::string latex_table(AblationResult const& result) {
-  auto caption = fmt::format("{}: {}", result.name, table_title(result, with_unit(result.metric)));
+  auto caption = fmt::format("{}: {}", result.name, table_title(result, with_unit(result.metric, result.unit)));
   if (std::ranges::any_of(result.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }))
     caption += fmt::format(". Differences to {} are paired by seed; p: {}", result.baseline, result.test_in_words());
   auto const best = best_mean_as_printed(result);

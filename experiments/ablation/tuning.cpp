@@ -181,7 +181,7 @@ class SeedsByArm {
       table_[job.arm][static_cast<std::size_t>(seed)] = &job;
     }
     for (std::size_t arm = 0; arm < table_.size(); ++arm)
-      if (table_[arm].front() != nullptr) in_.push_back(arm);
+      if (table_[arm].front() != nullptr) decided_.in.push_back(arm);
   }
 
   bool give_out(Index at_a_time) {
@@ -192,7 +192,7 @@ class SeedsByArm {
         Job* const job = table_[arm][seed];
         if (job == nullptr) continue;
         bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
-        if (!std::ranges::binary_search(in_, arm) || (ahead && !job->has_ended()))
+        if (!std::ranges::binary_search(decided_.in, arm) || (ahead && !job->has_ended()))
           spared.push_back(job);
         else if (!job->has_ended()) {
           if (job->state == Job::State::spared) job->state = Job::State::waiting;
@@ -205,6 +205,7 @@ class SeedsByArm {
     for (Job* const job : spared) spare(*job);
     return open > 0;
   }
+  SeedsDecided const& decided() const { return decided_; }
 
  private:
   /// A trial that was trained ahead may turn out not to be needed: it counts as if it were not there.
@@ -228,39 +229,48 @@ class SeedsByArm {
   }
 
   void leave_after(std::size_t seeds) {
-    if (in_.empty()) return;
+    auto& in = decided_.in;
+    if (in.empty()) return;
     auto const& settings = ablation_.settings;
     std::size_t const baseline = ablation_.baseline, others = table_.size() - 1;
     Question const question = settings.question();
     double const sign = question.better == Better::higher ? -1 : 1;
-    auto const best = *std::ranges::min_element(in_, {}, [&](std::size_t arm) {
+    auto const best = *std::ranges::min_element(in, {}, [&](std::size_t arm) {
       double sum = 0;
       for (std::size_t seed = 0; seed < seeds; ++seed) sum += sign * value(arm, seed);
       return std::isnan(sum) ? INFINITY : sum;
     });
-    bool const several = in_.size() > 1;
-    std::erase_if(in_, [&](std::size_t arm) {
+    bool const several = in.size() > 1;
+    std::erase_if(in, [&](std::size_t arm) {
       if (arm == baseline) return false;
       auto losses = differences(arm, best, seeds);
       for (double& each : losses) each *= sign;
       if (settings.stop_losers && arm != best &&
-          lies_between(question.margin, INFINITY, losses, question.significance() / static_cast<double>(others)))
+          lies_between(question.margin, INFINITY, losses, question.significance() / static_cast<double>(others))) {
+        if (seeds < ablation_.seeds.size()) decided_.losers.emplace_back(arm, seeds);
         return true;
+      }
       return settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
              verdict_by_evidence(differences(arm, baseline, seeds), question, others) != Verdict::unclear;
     });
-    if (several && in_ == std::vector{baseline}) in_.clear();
+    if (several && in == std::vector{baseline}) in.clear();
   }
 
   Ablation const& ablation_;
   std::vector<std::vector<Job*>> table_;  ///< [arms, seeds]; null for an arm that is not compared
-  std::vector<std::size_t> in_;           ///< arms that get the next seed, in order
+  SeedsDecided decided_;
 };
 
 }  // namespace
 
 bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
   return SeedsByArm(ablation, jobs).give_out(at_a_time);
+}
+
+SeedsDecided seeds_decided(Ablation const& ablation, std::vector<Job>& jobs) {
+  SeedsByArm seeds(ablation, jobs);
+  seeds.give_out(1);
+  return seeds.decided();
 }
 
 }  // namespace heed

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/ablation/jobs.hpp"
@@ -39,6 +40,13 @@ std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const&
 /// seeds. The baseline stays as long as any other arm. Marks what nobody needs as spared, and what is needed next as waiting, up to
 /// `at_a_time` trials, of seeds that follow too. Returns whether a trial that is needed has not ended.
 bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time);
+
+/// What it decides, from the trials that have ended so far, giving out the next seed.
+struct SeedsDecided {
+  std::vector<std::size_t> in;                                ///< arms that get the next seed, in order
+  std::vector<std::pair<std::size_t, std::size_t>> losers{};  ///< arms that `stop_losers` has stopped, and after how many seeds
+};
+SeedsDecided seeds_decided(Ablation const& ablation, std::vector<Job>& jobs);
 
 /// All trials of an ablation, as its folder has them: of tuning, and of the comparison of arms that are tuned.
 struct AblationTrials {

@@ -1,6 +1,7 @@
 // heed claims: what papers say, with a verdict of this machine.
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <set>
@@ -11,7 +12,6 @@
 
 #include "experiments/ablation/ablation.hpp"
 #include "experiments/ablation/plan.hpp"
-#include "experiments/commands/commands.hpp"
 #include "experiments/config/build_info.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/table.hpp"
@@ -294,10 +294,11 @@ std::vector<fs::path> files_of(ClaimsOptions const& options) {
 /// The files whose trials fit into the time, by the plan, cheapest first.
 std::vector<fs::path> fitting(ClaimsOptions const& options, std::vector<fs::path> const& files) {
   std::vector<std::pair<double, fs::path>> costs;
+  auto const began = std::chrono::steady_clock::now();
   for (auto const& file : files) costs.emplace_back(expected_seconds(with_file(options, file)), file);
   std::ranges::sort(costs, [](auto const& a, auto const& b) { return a.first < b.first || (std::isnan(b.first) && !std::isnan(a.first)); });
   std::vector<fs::path> chosen;
-  double left = *options.within;
+  double left = *options.within - seconds_since(began);
   for (auto const& [seconds, file] : costs) {
     bool const fits = seconds <= left;
     if (!options.quiet)
@@ -315,7 +316,9 @@ Exit claims(ClaimsOptions const& options) {
   Exit worst = Exit::done;
   if (options.run)
     for (auto const& file : options.within ? fitting(options, files) : files) {
-      Exit const exit = run(with_file(options, file));
+      auto const run = with_file(options, file);
+      auto const* const kind = file_kind_of(load(file));
+      Exit const exit = kind != nullptr ? kind->run(run) : run_ablation(load_ablation(run), run);
       if (exit == Exit::interrupted) return exit;
       if (exit != Exit::done) worst = exit;
     }

@@ -113,6 +113,13 @@ std::string markdown_table(TableRows const& rows) {
   return text;
 }
 
+TableRows without_empty_columns(TableRows rows) {
+  for (std::size_t k = rows.front().size(); k-- > 0;)
+    if (std::ranges::all_of(std::span(rows).subspan(1), [&](auto const& row) { return row[k].empty(); }))
+      for (auto& row : rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(k));
+  return rows;
+}
+
 std::string plural(std::size_t count, std::string_view what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 std::size_t columns_of(int descriptor) {

@@ -30,6 +30,9 @@ using TableRows = std::vector<std::vector<std::string>>;
 /// fit into the width of tables go below their row, except that the last is wrapped where there is room for a sentence.
 std::string table(TableRows const& rows, std::size_t indent = 2, std::vector<std::size_t> const& most = {});
 
+/// Without the columns that are empty below their heads; all rows have as many.
+TableRows without_empty_columns(TableRows rows);
+
 /// "| a | b |": a row of a Markdown table; bars inside cells are escaped.
 std::string markdown_row(std::vector<std::string> const& cells);
 /// A whole one; its first row is the head.

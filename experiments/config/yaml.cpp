@@ -264,6 +264,8 @@ std::string advice(std::string_view message) {
   return found == known.end() ? "" : found->second;
 }
 
+}  // namespace
+
 std::string nearest_file(std::filesystem::path const& path) {
   std::vector<std::string> names;
   std::error_code failure;
@@ -272,8 +274,6 @@ std::string nearest_file(std::filesystem::path const& path) {
   std::sort(names.begin(), names.end());
   return did_you_mean(path.filename().string(), names);
 }
-
-}  // namespace
 
 std::string to_string(Location const& location) {
   std::string const source = location.source ? *location.source : "configuration";

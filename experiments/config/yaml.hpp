@@ -1,5 +1,6 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -75,5 +76,8 @@ std::string dotted(std::string_view section, std::string_view key);
 
 /// A text for messages: in single quotes, on one line, shortened; invisible characters as "\x0a" and "\u202e".
 std::string shown(std::string_view text);
+
+/// "; did you mean 'base.yaml'?" of a file that is not there, from those in its folder; "" if none is near.
+std::string nearest_file(std::filesystem::path const& path);
 
 }  // namespace heed

@@ -171,7 +171,7 @@ Json judgement_of(AblationResult const& result, ArmResult const& arm) {
           {"pairs", c.seeds},
           {"pairs_that_tell", pairs(open ? pairs_that_tell(result.differences(arm), bound) : std::nullopt)},
           {"noise_floor",
-           {{"deviation", number(noise ? noise->deviation : 0)},
+           {{"deviation", number(noise && noise->count > 1 ? noise->deviation : NAN)},
             {"difference_told", number(told ? difference_told(c.seeds).value_or(NAN) * c.deviation : NAN)}}}};
 }
 
@@ -179,10 +179,12 @@ std::string in_words(Json const& judgement, AblationResult const& result, ArmRes
   auto const& noise = judgement["noise_floor"];
   auto const& c = *arm.difference;
   auto const size = [&](Json const& value) { return measured(value.is_null() ? INFINITY : value.get<double>(), {}, result.unit); };
-  auto text = fmt::format("noise: {} varies by {} over seeds (standard deviation)", result.baseline, size(noise["deviation"]));
+  std::string text;
+  if (result.baseline_arm()->values.size() > 1)
+    text = fmt::format("noise: {} varies by {} over seeds (standard deviation)", result.baseline, size(noise["deviation"]));
   if (!noise["difference_told"].is_null())
     text += fmt::format("; {} pairs tell a difference of {} with 80 % power", c.seeds, size(noise["difference_told"]));
-  text += "\n";
+  if (!text.empty()) text += "\n";
   if (!c.e || c.verdict != Verdict::unclear) return text;
   auto const enough = judgement["pairs_that_tell"].is_null() ? 0 : judgement["pairs_that_tell"].get<std::size_t>();
   if (enough <= c.seeds)

@@ -62,7 +62,7 @@ Declared<Command> const judge_command{
      .help = "is the difference real? train pairs of seeds until a verdict, which may be looked at after every pair",
      .footer =
          "Exit codes: 10 better, 11 worse, 12 equivalent, 13 unclear; 0 for a table of more than two arms; else as of heed run.\nTrials "
-         "and pages are in DIR/judge-BASE-HASH; every candidate is a line of DIR/judge.jsonl.\n\nexamples:\n  heed judge "
+         "and pages are in DIR/judge-BASE-HASH; every candidate that heed trained is a line of DIR/judge.jsonl.\n\nexamples:\n  heed judge "
          "configs/tasks/recall.yaml model.position=rotary --within 3m\n  heed judge base.yaml candidate.yaml --margin 0.01 --json\n  "
          "heed judge --ledger\n  heed judge results.csv --arm model --seed seed --metric loss --lower",
      .add = with_options<JudgeCommand>(declare_judge, judge, check_judge)}};

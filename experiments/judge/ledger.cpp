@@ -79,6 +79,7 @@ std::vector<StudyPart> present(StudyRecord const& record) {
     panel.layers[line["stands"] == "yes" ? 1 : 0].points.push_back(point);
     for (double const room : {1 / 1.5, 1.5}) evidence.include(point.y * room);
     panel.x = axis_over({0.5, tried + 0.5}, "candidate, in the order of trial");
+    panel.x.step = std::max(panel.x.step, 1.0);
     panel.y = log_axis(evidence);
     panel.y.name = "evidence E";
   }

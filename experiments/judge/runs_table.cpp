@@ -15,6 +15,7 @@
 #include "experiments/folder/folder.hpp"
 #include "experiments/folder/record.hpp"
 #include "experiments/judge/judge.hpp"
+#include "experiments/metric/evidence.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/report/report.hpp"
@@ -81,18 +82,21 @@ std::vector<std::size_t> free_columns(RunsTable const& table) {
   return all;
 }
 
-/// The column of the metric, or of `value` in the rows that name it.
-std::size_t value_column(RunsTable& table, JudgeOptions const& options, std::string& metric) {
+/// The column of the metric, or of `value` in the rows that name it: then it has heed's unit, if it is heed's.
+std::size_t value_column(RunsTable& table, JudgeOptions const& options, Material& result) {
   auto const names = find_column(table, "", {}, {"metric"}), numbers = find_column(table, "", {}, {"value"});
   if (names && numbers) {
-    metric = keep_rows(table, *names, "--metric", options.metric);
+    result.metric = keep_rows(table, *names, "--metric", options.metric);
+    if (auto const* const info = find_metric(result.metric)) result.unit = info->unit;
     return *numbers;
   }
   Texts numeric;
-  for (auto const column : free_columns(table))
-    if (parsed_number<double>(table.rows.front().fields[column])) numeric.push_back(table.columns[column]);
-  metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
-  return *find_column(table, "--metric", metric, {});
+  for (auto const column : free_columns(table)) {
+    auto const is_number = [&](auto const& row) { return parsed_number<double>(row.fields[column]).has_value(); };
+    if (std::ranges::any_of(table.rows, is_number)) numeric.push_back(table.columns[column]);
+  }
+  result.metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
+  return *find_column(table, "--metric", result.metric, {});
 }
 
 /// Adds the columns that have names: of arms if there is a column of seeds, else of runs of a chart, "RUN - METRIC". None if others remain.
@@ -132,7 +136,7 @@ void find_columns(RunsTable& table, JudgeOptions const& options, Material& resul
   bool const download = table.columns == Texts{"Wall time", "Step", "Value"};
   if (!download && options.what.size() > 1) throw ConfigError(table.path, "is not TensorBoard's; make several files one table");
   if (table.arm)
-    table.values = {{"", value_column(table, options, result.metric)}};
+    table.values = {{"", value_column(table, options, result)}};
   else if (download)
     table.values = {{run_of_download(table, options, result.metric), 2}};
   else
@@ -203,7 +207,7 @@ double value_at(std::vector<std::pair<Index, double>> const& curve, Material con
 }
 
 /// The arms' values; says which runs have no partner, and whether pairs are few.
-void take_values(Material& result) {
+void take_values(Material& result, bool by_evidence) {
   for (auto& arm : result.arms) {
     for (auto const& [seed, curves] : arm.histories) {
       double const value = value_at(curves.at(result.metric), result, fmt::format("{}, seed {},", arm.name, seed));
@@ -219,28 +223,33 @@ void take_values(Material& result) {
   auto const common = std::ranges::count_if(result.seeds, [&](Index seed) {
     return std::ranges::all_of(result.arms, [&](ArmResult const& arm) { return arm.values.contains(seed); });
   });
-  if (common < 6)
-    result.sentences.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from six on", common));
+  auto const enough = seeds_for_verdict(by_evidence, result.arms.size() - 1);
+  if (static_cast<std::size_t>(common) < enough)
+    result.sentences.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from {} on", common, enough));
+}
+
+/// "lower" or "higher": what is asked for, else as heed's metric of this name has it.
+std::string better_of(std::string const& metric, JudgeOptions const& options) {
+  if (options.lower || options.higher) return options.lower ? "lower" : "higher";
+  auto const* const info = find_metric(metric);
+  if (info == nullptr || !info->better)
+    throw ConfigError("judge", fmt::format("say which values of {} are better: --lower or --higher", shown(metric)));
+  return std::string(name(*info->better));
 }
 
 }  // namespace
 
 Material read_runs_table(JudgeOptions const& options) {
   Material result;
-  result.better = options.lower ? "lower" : "higher";
-  if (!options.lower && !options.higher) {
-    auto const* const info = find_metric(options.metric.value_or(""));
-    if (info == nullptr || !info->better) throw ConfigError("judge", "say which values of the metric are better: --lower or --higher");
-    result.better = name(*info->better);
-  }
   result.at = options.at;
   for (auto const& path : options.what) {
     auto table = read_table(path, result);
     find_columns(table, options, result);
+    result.better = better_of(result.metric, options);
     add_runs(table, result);
   }
   if (result.arms.empty()) throw FileError(result.read.front().file + ": there are no values");
-  take_values(result);
+  take_values(result, !options.fixed);
   return result;
 }
 

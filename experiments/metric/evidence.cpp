@@ -133,6 +133,16 @@ Comparison compare_by_evidence(std::span<double const> differences, Question con
   return result;
 }
 
+std::size_t seeds_for_verdict(bool by_evidence, std::size_t arms, double significance) {
+  auto const e = evidence(std::vector<double>(100, 1.0));
+  auto const too_few = [&](std::size_t k) {
+    return by_evidence ? e[k - 1] < static_cast<double>(arms) / significance : smallest_p(k) > significance;
+  };
+  std::size_t seeds = 1;
+  while (seeds < e.size() && too_few(seeds)) ++seeds;
+  return seeds;
+}
+
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold) {
   constexpr std::size_t continuations = 200, most = 1000;
   if (differences.size() < 3) return std::nullopt;

@@ -37,6 +37,11 @@ Verdict verdict_by_evidence(std::span<double const> differences, Question const&
 /// number of arms, no t test. Throws Error for NaN.
 Comparison compare_by_evidence(std::span<double const> differences, Question const& question, std::size_t arms = 1);
 
+/// The fewest paired seeds after which there can be a verdict better or worse: by evidence the first k at which k differences of one sign
+/// and size reach arms/significance, with `arms` beside the baseline; of the sign-flip test, whose smallest p does not depend on them, the
+/// first with smallest_p(k) ≤ significance.
+std::size_t seeds_for_verdict(bool by_evidence, std::size_t arms, double significance = 0.05);
+
 /// The number of pairs in all at which evidence is expected to reach `threshold` (20 for a verdict at 5 %): the median of 200 continuations
 /// that draw from the observed differences. Nothing for fewer than three pairs, or if it is more than 1,000.
 std::optional<std::size_t> pairs_that_tell(std::span<double const> differences, double threshold);

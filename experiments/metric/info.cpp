@@ -39,9 +39,11 @@ Bounds bounds_of(std::string_view metric) {
   return info == nullptr ? Bounds{} : info->bounds;
 }
 
+std::string with_unit(std::string const& metric, std::string const& unit) { return unit.empty() ? metric : metric + " (" + unit + ")"; }
+
 std::string with_unit(std::string const& metric) {
   auto const* const info = find_metric(metric);
-  return info == nullptr || info->unit.empty() ? metric : metric + " (" + info->unit + ")";
+  return with_unit(metric, info == nullptr ? "" : info->unit);
 }
 
 // ---------------------------------------------------------------- names in parts

@@ -38,6 +38,8 @@ MetricInfo const* find_metric(std::string_view name);
 Bounds bounds_of(std::string_view metric);
 
 /// "validation.loss (nat)"; the name alone if there is no unit.
+std::string with_unit(std::string const& metric, std::string const& unit);
+/// With the unit that is declared.
 std::string with_unit(std::string const& metric);
 
 /// A metric's name in its parts. As text SPLIT.NAME[.layerL[.headH][.STATISTIC]][.lengthN]: "loss", "validation.ema.loss.length64",

@@ -53,11 +53,14 @@ std::vector<double> AblationResult::differences(ArmResult const& arm) const {
   return all;
 }
 
+bool AblationResult::by_evidence() const {
+  return std::ranges::any_of(arms, [](ArmResult const& arm) { return arm.difference && arm.difference->e; });
+}
+
 std::string AblationResult::test_in_words() const {
-  bool const by_evidence = std::ranges::any_of(arms, [](ArmResult const& arm) { return arm.difference && arm.difference->e; });
-  return by_evidence ? "1 over the largest evidence so far, which may be looked at after every pair, corrected for the number of arms; "
-                       "intervals of differences are confidence sequences"
-                     : "sign-flip test, corrected for the number of arms";
+  return by_evidence() ? "1 over the largest evidence so far, which may be looked at after every pair, corrected for the number of arms; "
+                         "intervals of differences are confidence sequences, corrected likewise"
+                       : "sign-flip test, corrected for the number of arms";
 }
 
 std::optional<Grid> AblationResult::grid() const { return grid_of(mapped(arms, &ArmResult::keys)); }
@@ -67,8 +70,8 @@ TableRows AblationResult::arm_rows() const {
   auto const shown = [](std::optional<double> value, double scale, int digits) {
     return value ? fmt::format("{:.{}f}", *value * scale, digits) : "";
   };
-  TableRows rows{{"arm", with_unit(metric), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run", "tokens/s",
-                  "MB", "tuned"}};
+  TableRows rows{{"arm", with_unit(metric, unit), "95 % interval", "difference", "p", "paired t", "effect", "", "seeds", "s/run",
+                  "tokens/s", "MB", "tuned"}};
   for (auto const& arm : arms) {
     auto& row = rows.emplace_back(std::vector<std::string>{arm.name, "–", "", "", "", "", "", ""});
     if (auto const& estimate = arm.estimate) {
@@ -90,8 +93,6 @@ TableRows AblationResult::arm_rows() const {
     row.insert(row.end(),
                {of_seeds, shown(arm.seconds, 1, 1), shown(arm.tokens_per_second, 1, 0), shown(arm.memory, 1e-6, 1), arm.tuned_words()});
   }
-  if (std::ranges::all_of(arms, [](ArmResult const& arm) { return arm.tuned.empty(); }))
-    for (auto& row : rows) row.pop_back();
   return rows;
 }
 

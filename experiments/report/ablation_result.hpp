@@ -117,11 +117,14 @@ struct AblationResult {
   std::vector<double> differences(ArmResult const& arm) const;
   /// The number format of the metric.
   NumberFormat format() const;
+  /// Whether p is from evidence (metric/evidence.hpp), not that of the sign-flip test.
+  bool by_evidence() const;
   /// What p is: that of the sign-flip test, or from evidence (metric/evidence.hpp).
   std::string test_in_words() const;
   /// The grid of the keys that arms combine; nothing if they vary one key.
   std::optional<Grid> grid() const;
-  /// A table of the arms: mean, interval, difference (of the baseline that word), p of two tests, effect, verdict, seeds and costs.
+  /// A table of the arms: mean, interval, difference (of the baseline that word), p of two tests, effect, verdict, seeds, costs
+  /// and tuned values; some columns may be empty.
   TableRows arm_rows() const;
   /// A table of the effects of keys, below this head of their differences.
   TableRows effect_rows(std::string const& head) const;

@@ -253,10 +253,11 @@ std::optional<Figure> curve_panels(Material const& material, Grid const& grid, s
   return figure;
 }
 
+}  // namespace
+
 // ---------------------------------------------------------------- which metrics
 
-/// A text with its numbers in as many digits, so that layer2 comes before layer10.
-std::string padded(std::string_view text) {
+std::string numbers_in_order(std::string_view text) {
   std::string result;
   while (!text.empty()) {
     auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -266,15 +267,17 @@ std::string padded(std::string_view text) {
   return result;
 }
 
+namespace {
+
 /// Every metric that is worth a curve: the ablation's, the training loss, others of validation, and what a probe says of the whole model.
 std::vector<std::string> metrics_of(Material const& material) {
   std::vector<std::string> metrics{material.metric};
   std::map<std::string, std::string> found;  // in their order
   for (auto const& arm : material.arms)
     for (auto const& [seed, history] : arm.histories)
-      for (auto const& [name, series] : history) found.emplace(padded(name), name);
+      for (auto const& [name, series] : history) found.emplace(numbers_in_order(name), name);
   auto const add = [&](std::string const& name) {
-    if (found.contains(padded(name)) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
+    if (found.contains(numbers_in_order(name)) && std::ranges::find(metrics, name) == metrics.end()) metrics.push_back(name);
   };
   add("loss");
   for (auto const& [order, name] : found)

@@ -12,6 +12,7 @@
 #include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 #include "experiments/report/html.hpp"
+#include "experiments/report/traces.hpp"
 
 namespace heed {
 
@@ -60,14 +61,15 @@ class Section {
                          chapter_.study.seconds > 1 ? fmt::format("; measured in {:.0f} s", chapter_.study.seconds) : "") +
              verdicts(material_.sentences);
     if (material_.single) return fmt::format("<p class=\"lead\">{} steps</p>\n", material_.steps) + verdicts(material_.sentences);
+    bool const alike = material_.steps > 0 && std::ranges::count(material_.varied, "train.steps") == 0;
     std::string html =
         fmt::format("<p class=\"lead\"><code>{}</code> at its {} value, {} is better; {} × {}{}</p>\n", escape(material_.metric),
                     escape(material_.at), escape(material_.better), plural(material_.arms.size(), "arm"),
-                    plural(material_.seeds.size(), "seed"), material_.steps > 0 ? fmt::format(", {} steps each", material_.steps) : "");
+                    plural(material_.seeds.size(), "seed"), alike ? fmt::format(", {} steps each", material_.steps) : "");
     if (material_.trials_done < material_.trials_of)
       html += fmt::format(
-          "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; this page refreshes itself while the others run.</p>\n",
-          material_.trials_done, material_.trials_of);
+          "<p class=\"problem\"><strong>{} of {} trials</strong> have ended; {}.</p>\n", material_.trials_done, material_.trials_of,
+          chapter_.running ? "this page refreshes itself while the others run" : "the same command goes on with the others");
     if (material_.sentences.empty()) return html;
     auto const of_arms =
         static_cast<std::size_t>(std::ranges::count_if(material_.arms, [](ArmResult const& arm) { return arm.difference.has_value(); }));
@@ -169,7 +171,7 @@ class Section {
     if (material_.effects.empty()) return "";
     bool const everywhere = over_all_combinations(material_.effects);
     return "<h3>Main effects and interactions of the keys</h3>\n" +
-           html_table("Effects", material_.effect_rows(with_unit(material_.metric))) +
+           html_table("Effects", material_.effect_rows(with_unit(material_.metric, material_.unit))) +
            fmt::format(
                "<p class=\"note\">Main effects: differences by seed, averaged over {}. a × b: interactions, differences of differences. p "
                "is corrected for the number of effects.{}</p>\n",
@@ -188,7 +190,7 @@ class Section {
         figures("tuning") + html_table("Scores of the tuning grid", material_.tuning_rows(" ✓")) +
             fmt::format("<p class=\"note\">{} at each value of {}, mean over {} that the comparison does not use. ✓: selected for the "
                         "comparison; –: a trial failed, or has not ended.</p>\n",
-                        escape(with_unit(material_.metric)), escape(fmt::format("{}", fmt::join(keys, ", "))),
+                        escape(with_unit(material_.metric, material_.unit)), escape(fmt::format("{}", fmt::join(keys, ", "))),
                         plural(material_.tuning->seeds.size(), "seed")));
   }
 
@@ -202,6 +204,7 @@ class Section {
       if (auto const key = MetricKey::of(name); !key.is_probe() && !key.is_cost())
         last.push_back({with_unit(name), fmt::format("{:.5g}", series.back().second), fmt::format("{}", series.back().first)});
     }
+    std::ranges::sort(last.begin() + 1, last.end(), {}, [](auto const& row) { return numbers_in_order(row.front()); });
     for (auto const& [name, metric, value] : material_.baselines) {
       auto& row = baselines.emplace_back(std::vector{name, with_unit(metric), fmt::format("{:.4f}", value), std::string()});
       if (auto const found = history.find(metric); found != history.end())
@@ -216,29 +219,35 @@ class Section {
   }
 
   std::string comparison() const {
-    TableRows rows{{"arm", with_unit(material_.metric) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t", "effect",
-                    "verdict", "seeds"}};
+    TableRows rows{{"arm", with_unit(material_.metric, material_.unit) + ", 95\u00a0%\u00a0interval", "difference", "p", "paired\u00a0t",
+                    "effect", "verdict", "seeds", "tuned"}};
     auto const cells = material_.arm_rows();
     for (std::size_t i = 0; i < material_.arms.size(); ++i) {
       auto const& arm = material_.arms[i];
       auto row = cells[i + 1];
       if (arm.estimate && std::isinf(arm.estimate->mean)) row[2] = "(no interval)";
       if (!arm.difference) row[3].clear(), row[7] = arm.name == material_.baseline ? "baseline" : "–";
-      for (auto const& [key, value] : arm.tuned) row[7] += fmt::format(" ({} {})", last_word(key), value);
       if (row[8].find('/') == row[8].npos) row[8] = fmt::format("{}/{}", material_.seeds.size(), row[8]);
-      rows.push_back({arm.name, row[1] + (row[2].empty() ? "" : " ") + row[2], row[3], row[4], row[5], row[6], row[7], row[8]});
+      rows.push_back({arm.name, row[1] + (row[2].empty() ? "" : " ") + row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[12]});
     }
+    rows = without_empty_columns(std::move(rows));
+    auto const has = [&](char const* column) { return std::ranges::count(rows.front(), column) > 0; };
     auto const kind = [&](std::size_t row, std::size_t column) {
       auto const& difference = material_.arms[row - 1].difference;
-      return column != 6 ? "" : difference ? fmt::format("text {}", name(difference->verdict)) : "text";
+      return rows.front()[column] != "verdict" ? "" : difference ? fmt::format("text {}", name(difference->verdict)) : "text";
     };
     return html_table("Results by arm", rows, kind) +
-           fmt::format(
-               "<p class=\"note\">Differences are paired by seed with {}. p: {}; the verdicts use it. Paired t: p of a paired t test of "
-               "each arm alone, as often reported; it assumes normally distributed "
-               "differences and does not affect the verdicts. Intervals are for each arm alone, not simultaneous. Effect: mean difference "
-               "in standard deviations of the paired differences.  {}{}</p>\n",
-               escape(material_.baseline), escape(material_.test_in_words()), divergence_text(), margin_text());
+           fmt::format("<p class=\"note\">Differences are paired by seed with {}. p, which the verdicts use: {}. {}{}{}{}</p>\n",
+                       escape(material_.baseline), escape(material_.test_in_words()),
+                       has("paired\u00a0t")
+                           ? "Paired t: p of a paired t test of each arm alone, as often reported; it assumes normally distributed "
+                             "differences and does not affect the verdicts. Intervals are for each arm alone, not simultaneous. "
+                           : "",
+                       has("effect")
+                           ? "Effect: mean difference in standard deviations of the paired differences (Cohen's d<sub>z</sub>), with "
+                             "Hedges' correction for few seeds. "
+                           : "",
+                       divergence_text(), margin_text());
   }
 
   std::string divergence_text() const {
@@ -252,8 +261,10 @@ class Section {
 
   std::string margin_text() const {
     if (material_.margin > 0)
-      return fmt::format("Equivalent: by an equivalence test the difference is smaller than the margin of {:g}{}.", material_.margin,
-                         escape(material_.unit.empty() ? "" : " " + material_.unit));
+      return fmt::format(
+          "Equivalent: {} the margin of {:g}{}.",
+          material_.by_evidence() ? "the interval of the difference lies within" : "by an equivalence test the difference is smaller than",
+          material_.margin, escape(material_.unit.empty() ? "" : " " + material_.unit));
     return "No arm is called equivalent, because the ablation sets no <code>margin</code>.";
   }
 
@@ -342,7 +353,8 @@ std::string page(std::vector<Chapter> const& chapters) {
     articles += Section(chapters[i], prefix).html();
     maps = maps || !chapters[i].maps.empty();
   }
-  bool const waits = std::ranges::any_of(chapters, [](Chapter const& each) { return each.material.trials_done < each.material.trials_of; });
+  bool const waits = std::ranges::any_of(
+      chapters, [](Chapter const& each) { return each.running && each.material.trials_done < each.material.trials_of; });
   return html_page(title,
                    (chapters.size() > 1 ? fmt::format("<nav aria-label=\"Contents\"><ul>\n{}</ul></nav>\n", contents) : "") +
                        fmt::format("<main>\n{}</main>\n", articles),

@@ -21,6 +21,7 @@ struct Chapter {
   std::string help = {};              ///< what the kind of study is
   std::vector<StudyPart> parts = {};  ///< their figures belong to the chapter
   std::string undrawn = {};           ///< why figures could not be drawn; empty if they were
+  bool running = true;                ///< trials that have not ended may be in training: the page refreshes itself
   std::string results = {};           ///< SHA-256 of its summary.json; empty without one
 };
 

@@ -205,9 +205,10 @@ std::string write_study(StudyRecord const& study, nlohmann::ordered_json const& 
   return text;
 }
 
-void write_report(fs::path const& folder, bool quiet) {
+void write_report(fs::path const& folder, bool quiet, bool running) {
   std::vector<Chapter> chapters;
   chapters.push_back(chapter_of(folder, map_bytes));
+  chapters.front().running = running;
   write_page(folder / "report.html", chapters);
   if (!quiet) fmt::print("  {}\n", (folder / "report.html").string());
 }

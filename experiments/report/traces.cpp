@@ -66,7 +66,7 @@ std::string short_name(ArmResult const& arm) { return cut(arm.name, 32); }
 std::string axis_name(Material const& material, std::string metric) {
   auto const* const info = find_metric(metric);
   std::string const unit = metric == material.metric ? material.unit : info != nullptr ? info->unit : "";
-  if (metric == "loss") metric = "training loss";
+  if (metric == "loss" && !unit.empty()) metric = "training loss";  // another program's loss has no unit
   if (std::string_view constexpr probe = "probe."; metric.starts_with(probe)) metric.erase(0, probe.size());
   std::ranges::replace(metric, '.', ' ');
   std::ranges::replace(metric, '_', ' ');

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,8 @@ Look style_of(Material const& material, std::size_t arm);
 std::string short_name(ArmResult const& arm);
 /// "validation.loss" as an axis label: "validation loss (nat)".
 std::string axis_name(Material const& material, std::string metric);
+/// A text with its numbers in as many digits, for an order in which layer2 comes before layer10.
+std::string numbers_in_order(std::string_view text);
 /// "Mean and 95 % interval over 6 seeds", listing the arms with fewer.
 std::string seeds_text(Material const& material);
 

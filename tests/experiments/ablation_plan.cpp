@@ -201,7 +201,7 @@ TEST_SUITE("ablation_plan") {
     refuses("together: {model.heads: [1, 2], model.width: [8]}", "they move in step");
     refuses(two + "skip: [{model.heads: 4}]", "a.yaml:4:8: skip: no arm has {model.heads: 4}");
     refuses("vary: {model.attention: [dot, scaled]}\nbaseline: sclaed", "did you mean 'scaled'?");
-    refuses(two + "seeds: 0", "a.yaml:4:8: seeds: wants how many, or a list of seeds, found '0'");
+    refuses(two + "seeds: 0", "a.yaml:4:8: seeds: wants how many, 1 … 10000, or a list of seeds, found '0'");
     refuses(two + "better: more", "better");
     refuses(two + "metric: validation.exct",
             "a.yaml:4:9: metric: there is no metric 'validation.exct'; did you mean 'validation.exact'? (heed list metrics shows all)");
@@ -218,6 +218,7 @@ TEST_SUITE("ablation_plan") {
     CHECK(!load(two + "metric: grad_norm\nbetter: lower").settings.higher_is_better());
     refuses(two + "base: other.yaml", "a.yaml");
     for (auto const& base : {std::string("other.yaml"), std::string(300, 'b')}) refuses(two, "base: there is no file", {"base=" + base});
+    refuses(two, "bsae.yaml; did you mean 'base.yaml'?", {"base=bsae.yaml"});
     refuses(two, "is not the name of a folder", {"ablation=../x"});
     refuses(two, "argument 'name=x': name: the folder of an ablation is named by", {"name=x"});
     refuses(two, "argument 'seed=2': seed: the trials of an ablation take", {"seed=2"});

@@ -167,6 +167,9 @@ TEST_SUITE("evidence") {
     CHECK(!pairs_that_tell(std::vector{1.0, 1.0}, 20));
     CHECK(!pairs_that_tell(std::vector{1.0, -1.0, 1.0, -1.0}, 20));
     CHECK(!difference_told(5));
+    CHECK(seeds_for_verdict(true, 1) == 6);
+    CHECK(seeds_for_verdict(true, 3) == 8);
+    CHECK(seeds_for_verdict(false, 3) == 6);
     CHECK(*difference_told(12) < *difference_told(8));
     CHECK(*difference_told(19) == Approx(1).epsilon(0.15));  // judge.md: one standard deviation in 19 pairs, in 80 % of cases
   }

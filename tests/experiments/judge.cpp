@@ -96,6 +96,8 @@ TEST_SUITE("judge") {
     auto const stopped = bench.judge({"train.steps=2000000", "--within", "1s"});
     check_ends(stopped, 13);
     check_holds(stopped.errors, {"no pair has finished in"});
+    for (auto const& entry : fs::recursive_directory_iterator(bench.runs))  // nothing runs any more
+      if (entry.path().filename() == "report.html") CHECK(test::get(entry.path()).find("http-equiv=\"refresh\"") == std::string::npos);
     auto const more = bench.answer(test::joined(slow, {"--pairs", "8"}), 11);
     CHECK(more["pairs"] == 8);
     CHECK(more["e"] > bench.answer(slow, 11)["e"].get<double>());
@@ -147,7 +149,15 @@ TEST_SUITE("judge") {
     CHECK(json["e"].is_null());
     CHECK(json["p"] == 2.0 / 128);
     CHECK(json["pairs"] == 7);
-    check_holds(test::get(fs::path(json["folder"].get<std::string>()) / "report.html"), {"torch", "sign-flip test"});
+    auto const page = test::get(fs::path(json["folder"].get<std::string>()) / "report.html");
+    check_holds(page, {"torch", "sign-flip test", "Hedges' correction"});
+    for (auto const* const heeds : {"loss (nat)", "training loss"}) CHECK(page.find(heeds) == page.npos);
+    for (auto const* const empty : {"tokens/s", "paired t", "nat better"}) CHECK(outcome.output.find(empty) == outcome.output.npos);
+    test::put(path, "model,seed,loss\ntorch,1,1\nheed,1,2\n");
+    auto const one = test::run_heed(command);  // of one value there is no deviation
+    check_ends(one, 13);
+    CHECK(one.output.find("noise:") == one.output.npos);
+    CHECK(test::Json::parse(test::run_heed(test::joined(command, {"--json"})).output)["noise_floor"]["deviation"].is_null());
     test::refuses(test::joined(command, {"--baseline", "torhc"}), 2, {"did you mean 'torch'"});
   }
 }

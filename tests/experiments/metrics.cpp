@@ -44,6 +44,7 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
       CHECK_MESSAGE(find_metric(name) == nullptr, name);
     CHECK(with_unit("validation.loss") == "validation.loss (nat)");
     CHECK(with_unit("validation.exact") == "validation.exact");
+    CHECK(with_unit("loss", "") == "loss");  // another program's
   }
 
   TEST_CASE("a name has parts, and is made of them again") {

@@ -48,6 +48,7 @@ TEST_SUITE("report") {
 
   TEST_CASE_FIXTURE(Finished, "the page says what equivalent means, and without a margin that no arm is called so") {
     CHECK(has(report(), "the difference is smaller than the margin of 0.01 nat"));
+    for (char const* const column : {"Paired t", "paired\u00a0t", "Effect: "}) CHECK(!has(report(), column));  // no arm has a value there
     test::change_json(path / "summary.json", [](Json& summary) { summary["margin"] = nullptr; });
     auto const html = report();
     CHECK(has(html, "No arm is called equivalent"));
@@ -246,15 +247,18 @@ TEST_SUITE("report") {
   TEST_CASE_FIXTURE(test::InFolder, "a single run has curves, last values and reference losses") {
     test::put(folder / "summary.json", R"({"name": "tiny", "finished": true, "steps": 20, "parameters": 7, "validation.loss": 1.5,
       "yardsticks": {"2-gram": 2.25}, "time.seconds": 2.0, "environment": {"processor": "P"}, "configuration": "name: tiny\n"})");
-    test::put(folder / "metrics.jsonl",
-              "{\"step\":0,\"loss\":3.5,\"validation.loss\":3.25,\"probe.attention.entropy.layer0\":1}\n"
-              "{\"step\":10,\"loss\":2,\"validation.loss\":2,\"probe.attention.entropy.layer0\":2}\n"
-              "{\"step\":20,\"validation.loss\":1.5}\n");
+    test::put(
+        folder / "metrics.jsonl",
+        R"({"step":0,"loss":3.5,"validation.loss":3.25,"validation.accuracy.b10":0,"validation.accuracy.b9":0,"probe.attention.entropy.layer0":1}
+{"step":10,"loss":2,"validation.loss":2,"validation.accuracy.b10":1,"validation.accuracy.b9":1,"probe.attention.entropy.layer0":2}
+{"step":20,"validation.loss":1.5}
+)");
     CHECK(!has_report(folder.path()));
     auto const html = reported(folder.path());
     CHECK(has_report(folder.path()));
     test::check_holds(html, {">tiny<", "2-gram", "2.2500", "-0.7500", "name: tiny"});
     CHECK(figures(read_material(folder.path())).back().caption == "By layer and step.");
+    CHECK(html.find(">validation.accuracy.b9<") < html.find(">validation.accuracy.b10<"));
     if (gnuplot_is_there()) CHECK(fs::exists(folder / "figures/validation_loss.pdf"));
   }
 

@@ -81,7 +81,8 @@ TEST_SUITE("runs_table") {
     CHECK(table.read[0].file == (folder / "a.csv").string());
     CHECK(table.read[0].sha256 == sha256_of_file(folder / "a.csv"));
     says(remarks_on(table), "loss: arms are read from column arm, seeds from column seed, without steps");
-    says(remarks_on(table), "seeds that all arms have: 2; a comparison can tell something from six on");
+    says(remarks_on(table), "seeds that all arms have: 2; a comparison can tell something from 6 on");
+    CHECK(table.unit.empty());
 
     std::string windows = "\xef\xbb\xbf";
     for (char const c : csv) windows += c == '\n' ? "\r\n" : std::string(1, c);
@@ -159,8 +160,13 @@ TEST_SUITE("runs_table") {
         "gpt,1,1,5,validation.loss,1\ngpt,1,2,5,validation.loss,2\nrwkv,1,1,5,validation.loss,3\nrwkv,1,2,5,validation.loss,4\n";
     auto const table = read("results.csv", csv, [](auto& all) { all.metric = "validation.loss"; });
     check_four_runs(table, "validation.loss");
+    CHECK(table.unit == "nat");
     CHECK(table.arms[0].histories.at(1) == History{{"validation.loss", Curve{{0, 7}, {5, 1}}}});
-    CHECK(refused("results.csv", csv) == "--metric: say which metric: training.loss, validation.loss");
+    for (Asked const& ask : {nothing, Asked([](auto& all) { all.lower = false; })})  // no direction is asked for before the metric
+      CHECK(refused("results.csv", csv, ask) == "--metric: say which metric: training.loss, validation.loss");
+    CHECK(read("results.csv", csv, [](auto& all) { all.metric = "validation.loss", all.lower = false; }).better == "lower");
+    says(refused("a.csv", "arm,seed,speed\na,1,2\n", [](auto& all) { all.lower = false; }),
+         "say which values of 'speed' are better: --lower or --higher");
     says(refused("results.csv", csv, [](auto& all) { all.metric = "validation.los"; }), "did you mean 'validation.loss'?");
   }
 
@@ -290,6 +296,7 @@ TEST_SUITE("runs_table") {
         {"t.csv", head + good + " ,1,0.5\n", "t.csv:3: ' ' is no name of an arm"},
         {"t.csv", head + good + "a,2,\n", "t.csv:3: loss of 'a': '' is no number; of a run that diverged write NaN"},
         {"t.csv", head + good + "a,2,\n", "t.csv:3: loss of 'a': '' is no number; of a run that diverged write NaN", nothing},
+        {"t.csv", head + "a,1,\na,2,1\n", "t.csv:2: loss of 'a': '' is no number", nothing},
         {"t.csv", head + good + "a,2,fast\n", "t.csv:3: loss of 'a': 'fast' is no number"},
         {"t.csv", head + good + "a,2, 0.5\n", "t.csv:3: loss of 'a': ' 0.5' is no number"},
         {"t.csv", head + good + "a,2,0.5%\n", "t.csv:3: loss of 'a': '0.5%' is no number"},

@@ -37,6 +37,10 @@ TEST_SUITE("table") {
     }
   }
 
+  TEST_CASE("columns that are empty below their heads are left out") {
+    CHECK(without_empty_columns({{"a", "b", "c"}, {"1", "", "2"}, {"", "", "3"}}) == TableRows{{"a", "c"}, {"1", "2"}, {"", "3"}});
+  }
+
   TEST_CASE("numbers that differ are told in figures that do; what is shown as zero has no sign") {
     CHECK(told_apart(0.002, 0.00200001) == std::pair<std::string, std::string>("0.002", "0.00200001"));
     CHECK(told_apart(0.5, 0.25) == std::pair<std::string, std::string>("0.5", "0.25"));
