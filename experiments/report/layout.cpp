@@ -195,7 +195,7 @@ class Arrangement {
 
   /// Panels from above, below the legend; then the name of the x axis.
   void find_rows() {
-    constexpr std::size_t max_lines = 3;
+    constexpr std::size_t max_lines = 5;
     titles_ = shortened(mapped(figure_.panels, &Panel::title), max_lines * columns_in(frame_) - 4);
     double down = legend_height();
     for (std::size_t first = 0; first < made_.panels.size(); first += made_.across) {
