@@ -58,7 +58,7 @@ double number_of(ArmResult const& arm, std::string const& key) {
 
 /// The statistic of slope, exponent, spearman and best_exponent by seed, for seeds that have all arms.
 std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
-  struct Point {
+  struct TrendPoint {
     double x, loss, y;
   };
   auto const& [kind, key, best] = std::tie(criterion.kind, criterion.key, criterion.best);
@@ -68,18 +68,18 @@ std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult co
   if (arms.empty()) throw Error(fmt::format("claim.criteria: no arm has {}", fmt::join(criterion.where, ", ")));
   std::vector<double> statistics;
   for (auto const& [seed, unused] : arms.front()->values) {
-    std::vector<Point> points;
+    std::vector<TrendPoint> points;
     for (auto const* const arm : arms)
       if (auto const value = arm->values.find(seed); value != arm->values.end())
         points.push_back({number_of(*arm, key), result.better == "lower" ? value->second : -value->second,
                           best.empty() ? value->second : number_of(*arm, best)});
     if (points.size() != arms.size()) continue;
     if (!best.empty()) {  // of each x the best arm
-      std::ranges::stable_sort(points, {}, [](Point const& point) { return std::pair(point.x, point.loss); });
-      auto const same = [](Point const& one, Point const& other) { return one.x == other.x; };
+      std::ranges::stable_sort(points, {}, [](TrendPoint const& point) { return std::pair(point.x, point.loss); });
+      auto const same = [](TrendPoint const& one, TrendPoint const& other) { return one.x == other.x; };
       points.erase(std::unique(points.begin(), points.end(), same), points.end());
     }
-    auto const x = mapped(points, &Point::x), y = mapped(points, &Point::y);
+    auto const x = mapped(points, &TrendPoint::x), y = mapped(points, &TrendPoint::y);
     statistics.push_back(kind == "spearman" ? spearman(x, y) : trend_of(x, y, std::vector(x.size(), 0.0), kind != "slope").first);
   }
   return statistics;
