@@ -52,15 +52,15 @@ probes: {every: 15, attention: [entropy, max_weight, distance, first_token, scor
       std::string_view text;
       MetricKey key;
     };
-    for (auto const& [text, key] :
+    for (auto const& each :
          {Case{"loss", {.name = "loss"}}, Case{"time.seconds", {.split = "time", .name = "seconds"}},
           Case{"validation.ema.loss.length64", {.split = "validation.ema", .name = "loss", .length = 64}},
           Case{"validation.alignment_error.layer2", {.split = "validation", .name = "alignment_error", .layer = 2}},
           Case{"probe.attention.entropy.layer0.head11", {.split = "probe", .name = "attention.entropy", .layer = 0, .head = 11}},
           Case{"probe.x.layer1.head2.median", {.split = "probe", .name = "x", .layer = 1, .head = 2, .statistic = "median"}}}) {
-      CAPTURE(text);
-      CHECK(MetricKey::of(text) == key);
-      CHECK(key.text() == text);
+      CAPTURE(each.text);
+      CHECK(MetricKey::of(each.text) == each.key);
+      CHECK(each.key.text() == each.text);
     }
     for (char const* text :
          {"", ".", "validation", "validation.", "layer1", "probe.layer1", "probe.x.layer01", "probe.x.layer-1", "probe.x.head1",

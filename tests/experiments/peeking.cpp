@@ -155,8 +155,9 @@ TEST_SUITE("peeking") {
                   .shared_y = true};
     figure.panels.back().title = "sign-flip test at every look";
     TableRows rows{{"differences", "evidence", "sign flips at every look", "interval misses"}};
-    for (auto const& [name, law] : laws) {
-      CAPTURE(name);
+    for (auto const& each : laws) {
+      auto const& [name, law] = each;
+      CAPTURE(each.first);
       auto const wrong = without_difference(name, law);
       bool const symmetric = law != laws.back().second;
       CHECK(wrong.evidence.back() <= (symmetric ? 0.065 : 0.2));  // 5 %, with three standard errors of 2,000 loops
@@ -175,8 +176,9 @@ TEST_SUITE("peeking") {
 
   TEST_CASE("pairs until the verdict: soon, where the difference is large") {
     TableRows rows{{"true difference (sd)", "median", "80 % quantile", "fixed number, 80 % power"}};
-    for (auto const& [difference, most] : {std::pair(0.5, 38.0), {1.0, 12.0}, {1.5, 7.0}, {2.0, 7.0}, {3.0, 6.0}}) {
-      CAPTURE(difference);
+    for (auto const& each : {std::pair(0.5, 38.0), {1.0, 12.0}, {1.5, 7.0}, {2.0, 7.0}, {3.0, 6.0}}) {
+      auto const [difference, most] = each;
+      CAPTURE(each.first);
       auto const [median, quantile] = pairs_until_verdict(difference);
       CHECK(median <= most);
       CHECK(median >= first_look);
