@@ -42,8 +42,10 @@ std::string html_table(std::string const& what, TableRows const& rows,
                   head.size() > 8   ? " class=\"wide\""
                   : head.size() > 3 ? " class=\"many\""
                                     : "");
-  for (std::size_t k = 0; k < head.size(); ++k)
-    html += fmt::format("<th scope=\"col\"{}>{}</th>", of_text[k] ? " class=\"text\"" : "", escape(head[k]));
+  for (std::size_t k = 0; k < head.size(); ++k) {
+    char const* const of = of_text[k] ? " class=\"text\"" : kind && kind(1, k).starts_with("text") ? " class=\"left\"" : "";
+    html += fmt::format("<th scope=\"col\"{}>{}</th>", of, escape(head[k]));
+  }
   html += "</tr></thead>\n<tbody>\n";
   std::string heading;
   for (std::size_t i = 1; i < rows.size(); ++i) {
