@@ -163,7 +163,9 @@ Json judgement_of(AblationResult const& result, ArmResult const& arm) {
   auto const pairs = [](std::optional<std::size_t> value) { return value ? Json(*value) : Json(nullptr); };
   bool const open = c.e && c.verdict == Verdict::unclear, told = c.deviation > 0 && std::isfinite(c.deviation);
   double const bound = static_cast<double>(c.arms) / Question().significance();
-  return {{"difference", number(c.mean)},
+  return {{"base_name", result.baseline},
+          {"name", arm.name},
+          {"difference", number(c.mean)},
           {"interval", {number(c.interval ? c.interval->low : NAN), number(c.interval ? c.interval->high : NAN)}},
           {"e", number(c.e)},
           {"p", c.p},

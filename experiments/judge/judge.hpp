@@ -27,9 +27,9 @@ struct JudgeOptions : RunOptions {
   bool fixed = false;                                ///< the number of seeds was fixed beforehand: the sign-flip test decides
 };
 
-/// What is said of an arm that has a pair with the baseline: difference, interval (null where infinite), e, p, verdict, pairs;
-/// pairs_that_tell, in all, if the verdict is open; noise_floor: {deviation of the baseline over seeds, null of one, difference_told: the
-/// smallest that so many pairs tell with 80 % power}.
+/// What is said of an arm that has a pair with the baseline: base_name, name, difference, interval (null where infinite), e, p, verdict,
+/// pairs; pairs_that_tell, in all, if the verdict is open; noise_floor: {deviation of the baseline over seeds, null of one,
+/// difference_told: the smallest that so many pairs tell with 80 % power}.
 nlohmann::ordered_json judgement_of(AblationResult const& result, ArmResult const& arm);
 /// The noise, and how many pairs more would tell, in words.
 std::string in_words(nlohmann::ordered_json const& judgement, AblationResult const& result, ArmResult const& arm);

@@ -158,6 +158,12 @@ TEST_SUITE("judge") {
     check_ends(one, 13);
     CHECK(one.output.find("noise:") == one.output.npos);
     CHECK(test::Json::parse(test::run_heed(test::joined(command, {"--json"})).output)["noise_floor"]["deviation"].is_null());
+    test::put(folder / "three.csv", "arm,seed,loss\na,1,1\nb,1,2\nc,1,3\n");
+    auto const three = test::run_well({"judge", (folder / "three.csv").string(), "--lower", "--json", "--output", output.string()}).output;
+    auto const arms = test::Json::parse(three)["arms"];
+    CHECK(arms[0]["base_name"] == "a");
+    CHECK(arms[0]["name"] == "b");
+    CHECK(arms[1]["name"] == "c");
     test::refuses(test::joined(command, {"--baseline", "torhc"}), 2, {"did you mean 'torch'"});
   }
 }
