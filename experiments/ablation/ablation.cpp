@@ -89,7 +89,7 @@ class Runner {
     auto const& settings = ablation_.settings;
     if (!settings.by_evidence()) return work(jobs_, settings.ablation, names_of(ablation_.arms));
     look_at(jobs_, settings);
-    while (give_out_seeds(ablation_, jobs_, workers_.jobs))
+    while (give_out_seeds(ablation_, jobs_, workers_.jobs).open)
       if (!work(jobs_, settings.ablation, names_of(ablation_.arms))) return false;
     return true;
   }

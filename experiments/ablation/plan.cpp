@@ -178,10 +178,7 @@ std::string resolved(Document file, std::vector<Assignment> const& set, Document
   };
   put("base", base.root);
   put("paths", Yaml::scalar(paths.string()));
-  Yaml section;
-  section.kind = Yaml::NodeKind::map;
-  section.entries = set;
-  if (!set.empty()) put("set", section);
+  if (!set.empty()) put("set", Yaml::map(set));
   std::erase_if(entries, [](auto const& entry) { return entry.key == "shard" && entry.value.text == "0/1"; });  // the whole
   quote_texts(file);
   return emit(file.root);

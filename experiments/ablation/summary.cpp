@@ -343,7 +343,7 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
 
 AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, TuningResult const& tuned) {
   Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned, .question = ablation.settings.question()};
-  if (ablation.settings.by_evidence()) trials.decided = seeds_decided(ablation, jobs);
+  if (ablation.settings.by_evidence()) trials.decided = give_out_seeds(ablation, jobs);
   for (Job const& job : jobs)
     if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
   auto result = collected(trials);

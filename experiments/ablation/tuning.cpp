@@ -112,7 +112,7 @@ void AblationTrials::look(Ablation const& ablation) {
   auto const ended = [&] { return std::ranges::count_if(jobs, &Job::has_ended); };
   look_at(jobs, ablation.settings);
   if (!ablation.settings.by_evidence()) return;
-  for (std::ptrdiff_t seen = -1; give_out_seeds(ablation, jobs, 1) && ended() != seen; look_at(jobs, ablation.settings)) seen = ended();
+  for (std::ptrdiff_t seen = -1; give_out_seeds(ablation, jobs).open && ended() != seen; look_at(jobs, ablation.settings)) seen = ended();
 }
 
 std::vector<std::string> choices_on_edge(Ablation const& ablation, TuningResult const& tuned) {
@@ -184,7 +184,7 @@ class SeedsByArm {
       if (table_[arm].front() != nullptr) decided_.in.push_back(arm);
   }
 
-  bool give_out(Index at_a_time) {
+  SeedsDecided give_out(Index at_a_time) {
     Index open = 0, in_reserve = 0;
     std::vector<Job*> spared;
     for (std::size_t seed = 0; seed < ablation_.seeds.size(); ++seed) {
@@ -203,9 +203,9 @@ class SeedsByArm {
       if (open == 0) leave_after(seed + 1);
     }
     for (Job* const job : spared) spare(*job);
-    return open > 0;
+    decided_.open = open > 0;
+    return decided_;
   }
-  SeedsDecided const& decided() const { return decided_; }
 
  private:
   /// A trial that was trained ahead may turn out not to be needed: it counts as if it were not there.
@@ -263,14 +263,8 @@ class SeedsByArm {
 
 }  // namespace
 
-bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
+SeedsDecided give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
   return SeedsByArm(ablation, jobs).give_out(at_a_time);
-}
-
-SeedsDecided seeds_decided(Ablation const& ablation, std::vector<Job>& jobs) {
-  SeedsByArm seeds(ablation, jobs);
-  seeds.give_out(1);
-  return seeds.decided();
 }
 
 }  // namespace heed

@@ -33,20 +33,19 @@ std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult con
 /// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
 
+/// What is decided from the trials that have ended so far.
+struct SeedsDecided {
+  bool open = false;                                          ///< a trial that is needed has not ended
+  std::vector<std::size_t> in{};                              ///< arms that get the next seed, in order
+  std::vector<std::pair<std::size_t, std::size_t>> losers{};  ///< arms that `stop_losers` has stopped, and after how many seeds
+};
 /// Gives out the seeds of a comparison one after another where `stop_losers` or `until_verdict` decide who gets more: a function of the
 /// trials' values in the order of seeds, whenever, wherever and however many at a time they were trained. After each seed that all arms
 /// still in it have ended, with `stop_losers` those leave whose confidence sequence against the arm with the best mean, corrected for the
 /// number of arms, excludes differences up to the margin; with `until_verdict` those with a verdict against the baseline, and so many
 /// seeds. The baseline stays as long as any other arm. Marks what nobody needs as spared, and what is needed next as waiting, up to
-/// `at_a_time` trials, of seeds that follow too. Returns whether a trial that is needed has not ended.
-bool give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time);
-
-/// What it decides, from the trials that have ended so far, giving out the next seed.
-struct SeedsDecided {
-  std::vector<std::size_t> in;                                ///< arms that get the next seed, in order
-  std::vector<std::pair<std::size_t, std::size_t>> losers{};  ///< arms that `stop_losers` has stopped, and after how many seeds
-};
-SeedsDecided seeds_decided(Ablation const& ablation, std::vector<Job>& jobs);
+/// `at_a_time` trials, of seeds that follow too.
+SeedsDecided give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time = 1);
 
 /// All trials of an ablation, as its folder has them: of tuning, and of the comparison of arms that are tuned.
 struct AblationTrials {

@@ -151,8 +151,7 @@ void quote_texts(Yaml& value, std::string const& key, Settings& settings) {
 
 Yaml tree(Settings& settings) {
   if (auto const word = settings.word(); !word.empty()) return Yaml::scalar(word, true);
-  Yaml map;
-  map.kind = Yaml::NodeKind::map;
+  auto map = Yaml::map({});
   for (auto const& field : settings.fields()) {
     Yaml value = value_of(field);
     if (auto* const sub = std::get_if<Settings*>(&field.target)) value = tree(**sub);

@@ -300,6 +300,7 @@ std::string dotted(std::string_view section, std::string_view key) {
 }
 
 Yaml Yaml::scalar(std::string text, bool quoted) { return {NodeKind::scalar, std::move(text), quoted, {}, {}, {}}; }
+Yaml Yaml::map(std::vector<Entry> entries) { return {NodeKind::map, "", false, {}, std::move(entries), {}}; }
 
 Yaml::Entry const* Yaml::entry(std::string_view key) const {
   auto const found = std::ranges::find(entries, key, &Entry::key);

@@ -41,6 +41,7 @@ struct Yaml {
   Location location;
 
   static Yaml scalar(std::string text, bool quoted = false);
+  static Yaml map(std::vector<Entry> entries);
   /// The entry of a map, or null.
   Entry const* entry(std::string_view key) const;
   /// The value under a key of a map, or the item of a list at a number from 0; null if absent.

@@ -2,6 +2,7 @@
 #include <chrono>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "experiments/ablation/ablation.hpp"
@@ -22,54 +23,42 @@ namespace {
 
 constexpr Index most_pairs = 40;  ///< unless more are asked for
 
-Yaml map_of(std::vector<Yaml::Entry> entries) {
-  Yaml map;
-  map.kind = Yaml::NodeKind::map;
-  map.entries = std::move(entries);
-  return map;
+/// All settings but the name and the seed.
+Yaml settings_of(Document const& document) {
+  Experiment settings;
+  fill(document, settings);
+  settings.name.clear(), settings.seed = 1;
+  return tree(settings);
 }
 
 /// Of two configurations the smallest parts that differ, with the second's values: a section of another kind is one part.
 void add_changes(Yaml const& from, Yaml const& to, std::string const& section, std::vector<Yaml::Entry>& changes) {
-  for (auto const& entry : to.entries) {
-    Yaml const* const before = from.inside(entry.key);
-    auto const path = dotted(section, entry.key);
-    if (path == "name" || path == "seed" || (before != nullptr && emit_line(*before) == emit_line(entry.value))) continue;
-    auto const shape = [](Yaml const& value) {  // its keys, and what it is
-      auto const* const kind = value.inside("kind");
-      return std::pair(mapped(value.entries, &Yaml::Entry::key), kind != nullptr ? kind->text : "");
+  for (auto const& [key, location, value] : to.entries) {
+    Yaml const* const before = from.inside(key);
+    if (before != nullptr && emit_line(*before) == emit_line(value)) continue;
+    auto const shape = [](Yaml const& of) {  // its keys, and what it is
+      auto const* const kind = of.inside("kind");
+      return std::pair(mapped(of.entries, &Yaml::Entry::key), kind != nullptr ? kind->text : "");
     };
-    if (before != nullptr && entry.value.kind == Yaml::NodeKind::map && shape(*before) == shape(entry.value))
-      add_changes(*before, entry.value, path, changes);
+    if (before != nullptr && value.kind == Yaml::NodeKind::map && shape(*before) == shape(value))
+      add_changes(*before, value, dotted(section, key), changes);
     else
-      changes.push_back({path, entry.location, entry.value});
+      changes.push_back({dotted(section, key), location, value});
   }
-}
-
-Yaml whole(Document const& document) {
-  Experiment settings;
-  fill(document, settings);
-  return tree(settings);
-}
-
-std::string hash_of(Document document) {
-  assign(document, "seed", Yaml::scalar("1"));
-  return sha256(full_configuration(std::move(document), {}));
 }
 
 /// "position=rotary, heads=2": an arm's name for changes of these keys.
 std::string name_of(std::vector<std::string> const& changes) {
-  std::string name;
-  for (auto const& change : changes) {
-    auto const equals = change.find('=');
-    name += (name.empty() ? "" : ", ") + last_word(change.substr(0, equals)) + change.substr(equals);
-  }
+  auto const last = [](std::string const& change) {
+    return last_word(change.substr(0, change.find('='))) + change.substr(change.find('='));
+  };
+  auto name = fmt::format("{}", fmt::join(mapped(changes, last), ", "));
   std::ranges::replace(name, '/', '-');
   return name.size() <= max_label ? name : cut_label(file_label(name));
 }
 
-/// Base and candidate; names and hashes of both go into the ledger's line.
-std::pair<Document, Document> asked(std::vector<std::string> const& what, Folders folders, Json& line) {
+/// Base and candidate as they are given; `name`: the candidate's.
+std::pair<Document, Document> asked(std::vector<std::string> const& what, Folders folders, std::string& name) {
   auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
   auto const first = std::ranges::find_if(what, is_change);
   std::vector<std::string> const files(what.begin(), first), changes(first, what.end());
@@ -86,77 +75,37 @@ std::pair<Document, Document> asked(std::vector<std::string> const& what, Folder
     folders.config_folder = fs::absolute(document->file).parent_path();
     inherit_model(*document, folders);
   }
-  auto const base_name = base.file.stem().string(), name = files.size() == 2 ? candidate.file.stem().string() : name_of(changes);
-  line = {{"base", hash_of(base)},
-          {"base_name", base_name},
-          {"candidate", hash_of(candidate)},
-          {"name", name == base_name ? name + " (candidate)" : name}};
-  if (line["base"] == line["candidate"])
-    throw ConfigError("judge", "base and candidate are one configuration: there is nothing to compare");
+  name = files.size() == 2 ? candidate.file.stem().string() : name_of(changes);
+  if (name == base.file.stem()) name += " (candidate)";
   return {std::move(base), std::move(candidate)};
 }
 
-/// Base and candidate as an ablation whose seeds are given out until there is a verdict.
+/// Base and candidate as an ablation whose seeds are given out until there is a verdict; adds their hashes to the ledger's line.
 Ablation as_ablation(JudgeOptions const& options, Json& line) {
-  auto const [base, candidate] = asked(options.what, options.folders, line);
-  std::string const base_name = line["base_name"], name = line["name"];
-  auto const label = [&](char const* key) { return line[key].get<std::string>().substr(0, 8); };
+  std::string name;
+  auto const [base, candidate] = asked(options.what, options.folders, name);
+  auto const from = settings_of(base), to = settings_of(candidate);
+  auto const base_name = base.file.stem().string(), base_hash = sha256(emit(from)), hash = sha256(emit(to));
+  if (hash == base_hash) throw ConfigError("judge", "base and candidate are one configuration: there is nothing to compare");
+  line = {{"base", base_hash}, {"candidate", hash}};
   std::vector<Yaml::Entry> changes;
-  add_changes(whole(base), whole(candidate), "", changes);
-  Document file{base.file,
-                map_of({{"base", {}, base.root}, {"add", {}, map_of({{base_name, {}, map_of({})}, {name, {}, map_of(changes)}})}})};
-  auto const set = [&](char const* key, std::string const& text) { assign(file, key, Yaml::scalar(text, true)); };
-  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(base_name), label("base"), folder_label(name), label("candidate")));
+  add_changes(from, to, "", changes);
+  auto const arms = Yaml::map({{base_name, {}, Yaml::map({})}, {name, {}, Yaml::map(changes)}});
+  Document file{base.file, Yaml::map({{"base", {}, base.root}, {"add", {}, arms}})};
+  auto const set = [&](char const* key, auto const& value) { assign(file, key, Yaml::scalar(fmt::format("{}", value))); };
+  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(base_name), base_hash.substr(0, 8), folder_label(name), hash.substr(0, 8)));
   set("baseline", base_name);
   set("trials", "..");
-  assign(file, fmt::format("seeds={}", std::max(most_pairs, options.pairs.value_or(0))));
-  assign(file, fmt::format("until_verdict={}", options.pairs.value_or(1)));
+  set("seeds", std::max(most_pairs, options.pairs.value_or(0)));
+  set("until_verdict", options.pairs.value_or(1));
   if (options.metric) set("metric", *options.metric);
-  if (options.margin) assign(file, fmt::format("margin={}", *options.margin));
+  if (options.margin) set("margin", *options.margin);
   if (options.lower || options.higher) set("better", options.lower ? "lower" : "higher");
   return load_ablation(std::move(file), {}, options.folders);
 }
 
-Exit answer(JudgeOptions const& options, Material const& result, Json line, double seconds) {
-  auto warnings = result.warnings;
-  for (auto const& failure : result.failures)
-    warnings.push_back(fmt::format("{}, seed {} failed: {}", failure.arm, failure.seed, failure.message));
-  for (auto const& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
-  auto const arm = std::ranges::find_if(result.arms, [](ArmResult const& each) { return each.difference.has_value(); });
-  if (arm == result.arms.end()) {
-    fail(Exit::unclear, fmt::format("no pair has finished in {}: the same command goes on", clock_time(seconds)));
-    return result.failures.empty() ? Exit::unclear : Exit::failed;
-  }
-  auto const judgement = judgement_of(result, *arm);
-  line["metric"] = result.metric;
-  line.update(judgement);
-  line["read"] = {{"base", line["base"]}, {"candidate", line["candidate"]}};
-  add_sources(line, result, seconds);
-  auto const candidates = append(options.folders.output / "judge.jsonl", line);
-  auto const stands = standing_verdicts(candidates);
-  auto const own = std::ranges::find(candidates, line["candidate"], [](Json const& each) { return each["candidate"]; });
-  auto const tried = candidates.size(), stand = static_cast<std::size_t>(std::ranges::count(stands, true));
-  bool const own_stands = stands[static_cast<std::size_t>(own - candidates.begin())];
-  std::optional<std::size_t> enough;  // pairs in all that would let this verdict stand, too
-  if (!own_stands && (line["verdict"] == "better" || line["verdict"] == "worse"))
-    enough = pairs_that_tell(result.differences(*arm), 20 * static_cast<double>(tried) / static_cast<double>(stand + 1));
-  auto const more = enough && *enough > arm->difference->seeds ? Json(*enough - arm->difference->seeds) : Json(nullptr);
-  if (options.json) {
-    line["ledger"] = {{"tried", tried}, {"stand", stand}, {"stands", own_stands}, {"pairs_more", more}};
-    line["warnings"] = warnings;
-    fmt::print("{}\n", json_text(line));
-  } else if (!options.quiet) {
-    auto const verdict = sentence(arm->name, result.baseline, result.unit, *arm->difference, result.question());
-    auto const advice = more.is_null() ? "" : fmt::format("; about {} more pairs would let this one stand", more.dump());
-    fmt::print("{}\n{}{}{}\n", verdict, in_words(judgement, result, *arm), in_words(candidates), advice);
-    fmt::print("{} ({})\n", (result.folder / "report.html").string(), clock_time(seconds));
-  }
-  return exit_of(arm->difference->verdict);
-}
-
-}  // namespace
-
-Json judgement_of(AblationResult const& result, ArmResult const& arm) {
+/// What is said of an arm that has a pair with the baseline.
+Json judgement_of(Material const& result, ArmResult const& arm) {
   auto const& c = *arm.difference;
   auto const& noise = result.baseline_arm()->estimate;
   auto const number = [](std::optional<double> value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); };
@@ -177,9 +126,46 @@ Json judgement_of(AblationResult const& result, ArmResult const& arm) {
             {"difference_told", number(told ? difference_told(c.seeds).value_or(NAN) * c.deviation : NAN)}}}};
 }
 
-std::string in_words(Json const& judgement, AblationResult const& result, ArmResult const& arm) {
-  auto const& noise = judgement["noise_floor"];
-  auto const& c = *arm.difference;
+/// The arm beside the baseline, of two, if they have a pair.
+ArmResult const* judged_arm(Material const& result) {
+  auto const arm = std::ranges::find_if(result.arms, [](ArmResult const& each) { return each.difference.has_value(); });
+  return result.arms.size() == 2 && arm != result.arms.end() ? &*arm : nullptr;
+}
+
+/// How the ledger's line stands among the other candidates: {tried, stand, stands, pairs_more}, of pairs what would let it stand, too.
+Json standing_of(Json const& line, Candidates const& candidates, Material const& result) {
+  auto const stands = standing_verdicts(candidates);
+  auto const own = std::ranges::find(candidates, line["candidate"], [](Json const& each) { return each["candidate"]; });
+  bool const own_stands = stands[static_cast<std::size_t>(own - candidates.begin())];
+  auto const tried = candidates.size(), stand = static_cast<std::size_t>(std::ranges::count(stands, true));
+  std::size_t const pairs = line["pairs"];
+  std::optional<std::size_t> enough;
+  if (!own_stands && has_verdict(line))
+    enough = pairs_that_tell(result.differences(*judged_arm(result)), 20 * static_cast<double>(tried) / static_cast<double>(stand + 1));
+  auto const more = enough && *enough > pairs ? Json(*enough - pairs) : Json(nullptr);
+  return {{"tried", tried}, {"stand", stand}, {"stands", own_stands}, {"pairs_more", more}};
+}
+
+}  // namespace
+
+Json answer_of(Material const& result, double seconds) {
+  Json judged = Json::array();
+  for (auto const& arm : result.arms)
+    if (arm.difference) judged.push_back(judgement_of(result, arm));
+  auto answer = judged.size() == 1 ? judged.front() : Json{{"arms", judged}};
+  answer["seconds"] = seconds;
+  for (auto const& [file, sha256] : result.read) answer["read"][file] = sha256;
+  for (auto const& [key, value] : result.environment)
+    if (key == "revision") answer["revision"] = value;
+  answer["folder"] = result.folder.string();
+  return answer;
+}
+
+std::string in_words(Json const& answer, Material const& result) {
+  auto const* const arm = judged_arm(result);
+  if (arm == nullptr) return "";
+  auto const& noise = answer["noise_floor"];
+  auto const& c = *arm->difference;
   auto const size = [&](Json const& value) { return measured(value.is_null() ? INFINITY : value.get<double>(), {}, result.unit); };
   std::string text;
   if (result.baseline_arm()->values.size() > 1)
@@ -188,25 +174,20 @@ std::string in_words(Json const& judgement, AblationResult const& result, ArmRes
     text += fmt::format("; {} pairs tell a difference of {} with 80 % power", c.seeds, size(noise["difference_told"]));
   if (!text.empty()) text += "\n";
   if (!c.e || c.verdict != Verdict::unclear) return text;
-  auto const enough = judgement["pairs_that_tell"].is_null() ? 0 : judgement["pairs_that_tell"].get<std::size_t>();
+  auto const enough = answer["pairs_that_tell"].is_null() ? 0 : answer["pairs_that_tell"].get<std::size_t>();
   if (enough <= c.seeds)
     return text + (c.seeds < 3 ? "more pairs: three are needed to say how many would tell\n"
                                : "no number of pairs up to 1,000 is expected to tell these apart\n");
   text += fmt::format("about {} would tell", plural(enough - c.seeds, "more pair"));
-  double const seconds = result.baseline_arm()->seconds.value_or(0) + arm.seconds.value_or(0);
+  double const seconds = result.baseline_arm()->seconds.value_or(0) + arm->seconds.value_or(0);
   if (seconds > 0) text += fmt::format(" ({} one after another)", clock_time(seconds * static_cast<double>(enough - c.seeds)));
   return text + "\n";
 }
 
-void add_sources(Json& answer, Material const& result, double seconds) {
-  answer["seconds"] = seconds;
-  for (auto const& [file, sha256] : result.read) answer["read"][file] = sha256;
-  for (auto const& [key, value] : result.environment)
-    if (key == "revision") answer["revision"] = value;
-  answer["folder"] = result.folder.string();
-}
-
-Exit exit_of(Verdict verdict) {
+Exit exit_of(Material const& result) {
+  auto const* const arm = judged_arm(result);
+  if (arm == nullptr) return result.arms.size() == 2 ? Exit::unclear : Exit::done;
+  auto const verdict = arm->difference->verdict;
   if (verdict == Verdict::better) return Exit::better;
   if (verdict == Verdict::worse) return Exit::worse;
   return verdict == Verdict::unclear ? Exit::unclear : Exit::equivalent;
@@ -214,12 +195,40 @@ Exit exit_of(Verdict verdict) {
 
 Exit judge_candidate(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
+  auto const ledger = options.folders.output / "judge.jsonl";
   Json line;
   Ablation const ablation = as_ablation(options, line);
-  read_ledger(options.folders.output / "judge.jsonl");  // a damaged one is told before anything is trained
+  read_ledger(ledger);  // a damaged one is told before anything is trained
   Exit const exit = run_ablation(ablation, options, false);
   if (exit != Exit::done && exit != Exit::failed) return exit;
-  return answer(options, read_material(ablation.folder()), std::move(line), seconds_since(began));
+  auto const result = read_material(ablation.folder());
+  auto warnings = result.warnings;
+  for (auto const& failure : result.failures)
+    warnings.push_back(fmt::format("{}, seed {} failed: {}", failure.arm, failure.seed, failure.message));
+  for (auto const& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
+  double const seconds = seconds_since(began);
+  auto const* const arm = judged_arm(result);
+  if (arm == nullptr) {
+    fail(Exit::unclear, fmt::format("no pair has finished in {}: the same command goes on", clock_time(seconds)));
+    return result.failures.empty() ? Exit::unclear : Exit::failed;
+  }
+  line["metric"] = result.metric;
+  line.update(answer_of(result, seconds));
+  line["read"].update({{"base", line["base"]}, {"candidate", line["candidate"]}});
+  auto const candidates = append(ledger, line);
+  auto const standing = standing_of(line, candidates, result);
+  if (options.json) {
+    line["ledger"] = standing;
+    line["warnings"] = warnings;
+    fmt::print("{}\n", json_text(line));
+  } else if (!options.quiet) {
+    auto const verdict = sentence(arm->name, result.baseline, result.unit, *arm->difference, result.question());
+    auto const& more = standing["pairs_more"];
+    auto const advice = more.is_null() ? "" : fmt::format("; about {} more pairs would let this one stand", more.dump());
+    fmt::print("{}\n{}{}{}\n", verdict, in_words(line, result), in_words(candidates), advice);
+    fmt::print("{} ({})\n", (result.folder / "report.html").string(), clock_time(seconds));
+  }
+  return exit_of(result);
 }
 
 }  // namespace heed

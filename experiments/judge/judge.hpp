@@ -27,23 +27,22 @@ struct JudgeOptions : RunOptions {
   bool fixed = false;                                ///< the number of seeds was fixed beforehand: the sign-flip test decides
 };
 
-/// What is said of an arm that has a pair with the baseline: base_name, name, difference, interval (null where infinite), e, p, verdict,
-/// pairs; pairs_that_tell, in all, if the verdict is open; noise_floor: {deviation of the baseline over seeds, null of one,
-/// difference_told: the smallest that so many pairs tell with 80 % power}.
-nlohmann::ordered_json judgement_of(AblationResult const& result, ArmResult const& arm);
-/// The noise, and how many pairs more would tell, in words.
-std::string in_words(nlohmann::ordered_json const& judgement, AblationResult const& result, ArmResult const& arm);
-/// What every answer in JSON ends with: seconds, what was read by its hash, revision and folder.
-void add_sources(nlohmann::ordered_json& answer, Material const& result, double seconds);
-/// The exit code of a verdict.
-Exit exit_of(Verdict verdict);
+/// The answer in JSON: of the arm beside the baseline base_name, name, difference, interval (null where infinite), e, p, verdict, pairs,
+/// pairs_that_tell (in all, if the verdict is open), noise_floor: {deviation of the baseline over seeds, null of one, difference_told: the
+/// smallest that so many pairs tell with 80 % power}; of several arms these in a list, `arms`; and seconds, what was read by its hash,
+/// revision and folder.
+nlohmann::ordered_json answer_of(Material const& result, double seconds);
+/// The noise, and how many pairs more would tell, in words; nothing of several arms.
+std::string in_words(nlohmann::ordered_json const& answer, Material const& result);
+/// The exit code of the verdict on the only arm beside the baseline; done if there are several.
+Exit exit_of(Material const& result);
 
 /// Trains base and candidate in pairs until there is a verdict, or the time is over, and says what came of it. The trials stand in
 /// runs/judge-BASE-HASH, where all candidates of this base share those of the base; tables and page in a folder of the candidate's there.
 /// Returns better, worse, equivalent or unclear, or the code of a run that failed.
 Exit judge_candidate(JudgeOptions const& options);
 
-/// Judges a table of other programs' runs. Returns the verdict on the only arm beside the baseline; done if there are several.
+/// Judges a table of other programs' runs.
 Exit judge_table(JudgeOptions const& options);
 
 /// Reads other programs' runs, .csv, .tsv or .jsonl (an object per line): metric, files, and in order of appearance seeds, in which pairs
@@ -71,6 +70,8 @@ using Candidates = std::vector<nlohmann::ordered_json>;
 Candidates append(std::filesystem::path const& ledger, nlohmann::ordered_json line);
 /// All candidates, by base and metric. Throws FileError for a damaged file.
 std::vector<Candidates> read_ledger(std::filesystem::path const& ledger);
+/// Whether a line says better or worse.
+bool has_verdict(nlohmann::ordered_json const& line);
 /// By candidate: whether it has a verdict that e-BH at 5 % over all of them keeps.
 std::vector<bool> standing_verdicts(Candidates const& candidates);
 /// "3 candidates tried against this base: of 2 verdicts 1 stands after e-BH at 5 %".

@@ -9,12 +9,9 @@
 #include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/folder.hpp"
-#include "experiments/folder/record.hpp"
-#include "experiments/folder/result_file.hpp"
 #include "experiments/judge/judge.hpp"
 #include "experiments/metric/evidence.hpp"
 #include "experiments/report/parts.hpp"
-#include "experiments/report/report.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
@@ -26,7 +23,6 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 bool are_compared(Json const& line, Json const& other) { return line["base"] == other["base"] && line["metric"] == other["metric"]; }
-bool has_verdict(Json const& line) { return line["verdict"] == "better" || line["verdict"] == "worse"; }
 
 /// "recall 47239250, validation.loss".
 std::string title_of(Candidates const& candidates) {
@@ -34,54 +30,48 @@ std::string title_of(Candidates const& candidates) {
   return fmt::format("{} {}, {}", text("base_name"), text("base").substr(0, 8), text("metric"));
 }
 
-// ---------------------------------------------------------------- the page
-
-CsvRows rows_of(std::vector<Candidates> const& bases) {
-  CsvRows rows{{"base", "candidate", "pairs", "difference", "e", "p", "verdict", "stands"}};
+/// Of the candidates of each base what is said of them, and a line each.
+StudyRecord record_of(std::vector<Candidates> const& bases) {
+  StudyRecord record;
+  record.kind = "ledger", record.name = "judge-ledger";
+  record.csv = {{"base", "candidate", "pairs", "difference", "e", "p", "verdict", "stands"}};
   for (auto const& candidates : bases) {
+    record.sentences.push_back(title_of(candidates) + ": " + in_words(candidates));
     auto const stands = standing_verdicts(candidates);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       auto const& line = candidates[i];
       auto const difference = real_at(line, "difference");
-      rows.push_back({title_of(candidates), line["name"], line["pairs"].dump(),
-                      difference ? fmt::format("{:.4g}", *difference) : "infinite", fmt::format("{:.4g}", line["e"].get<double>()),
-                      fmt::format("{:.2g}", line["p"].get<double>()), line["verdict"], stands[i] ? "yes" : "no"});
+      record.csv.push_back({title_of(candidates), line["name"], line["pairs"].dump(),
+                            difference ? fmt::format("{:.4g}", *difference) : "infinite", fmt::format("{:.4g}", line["e"].get<double>()),
+                            fmt::format("{:.2g}", line["p"].get<double>()), line["verdict"], stands[i] ? "yes" : "no"});
     }
   }
-  return rows;
-}
-
-/// The figure of a base, still without candidates.
-StudyPart part_of(std::string const& base, std::size_t number) {
-  Panel const panel{.layers = {{As::dots, {}, {.colour = line_colour(0), .open = true}}, {As::dots, {}, {.colour = line_colour(1)}}},
-                    .guides = {{.at = 20, .dash = 2}}};
-  Figure const figure{.name = fmt::format("ledger_{}", number),
-                      .title = "Evidence by candidate",
-                      .caption = "Evidence against no difference to " + base +
-                                 ". Dashed: 20, a verdict at 5 %. Filled: stands after e-BH at 5 % over all candidates of this base.",
-                      .panels = {panel},
-                      .shape = 0.45};
-  return {.title = base, .html = "", .figures = {figure}};
+  record.tables = {{"Candidates", record.csv}};
+  return record;
 }
 
 /// Evidence by candidate, in the order in which they were tried.
 std::vector<StudyPart> present(StudyRecord const& record) {
   std::vector<StudyPart> parts;
-  double tried = 0;
-  Range evidence;
-  for (auto const& line : csv_lines(record.csv, record.folder / "results.csv")) {
-    if (parts.empty() || parts.back().title != line["base"]) {
-      parts.push_back(part_of(line["base"], parts.size() + 1));
-      tried = 0, evidence = {0.7, 30};
+  auto const lines = csv_lines(record.csv, record.folder / "results.csv");
+  for (auto const& [base, tried] : grouped(lines, by("base"))) {
+    Panel panel{.layers = {{As::dots, {}, {.colour = line_colour(0), .open = true}}, {As::dots, {}, {.colour = line_colour(1)}}},
+                .guides = {{.at = 20, .dash = 2}}};
+    Range evidence{0.7, 30};
+    for (auto const& line : tried) {
+      double const e = std::max(line.number("e"), 1e-3);
+      panel.layers[line["stands"] == "yes" ? 1 : 0].points.push_back(CurvePoint::bare(static_cast<double>(&line - tried.data() + 1), e));
+      for (double const room : {1 / 1.5, 1.5}) evidence.include(e * room);
     }
-    auto& panel = parts.back().figures.front().panels.front();
-    auto const point = CurvePoint::bare(++tried, std::max(line.number("e"), 1e-3));
-    panel.layers[line["stands"] == "yes" ? 1 : 0].points.push_back(point);
-    for (double const room : {1 / 1.5, 1.5}) evidence.include(point.y * room);
-    panel.x = axis_over({0.5, tried + 0.5}, "candidate, in the order of trial");
+    panel.x = axis_over({0.5, static_cast<double>(tried.size()) + 0.5}, "candidate, in the order of trial");
     panel.x.step = std::max(panel.x.step, 1.0);
     panel.y = log_axis(evidence);
     panel.y.name = "evidence E";
+    auto const caption = "Evidence against no difference to " + base +
+                         ". Dashed: 20, a verdict at 5 %. Filled: stands after e-BH at 5 % over all candidates of this base.";
+    auto const name = fmt::format("ledger_{}", parts.size() + 1);
+    Figure figure{.name = name, .title = "Evidence by candidate", .caption = caption, .panels = {panel}, .shape = 0.45};
+    parts.push_back({.title = base, .html = "", .figures = {std::move(figure)}});
   }
   return parts;
 }
@@ -89,6 +79,8 @@ std::vector<StudyPart> present(StudyRecord const& record) {
 Declared<StudyPage> const ledger_page{{"ledger", "candidates that were judged, and which verdicts stand", present}};
 
 }  // namespace
+
+bool has_verdict(Json const& line) { return line["verdict"] == "better" || line["verdict"] == "worse"; }
 
 std::vector<bool> standing_verdicts(Candidates const& candidates) {
   auto stands = standing(mapped(candidates, [](Json const& line) { return line["e"].get<double>(); }));
@@ -137,21 +129,13 @@ Candidates append(fs::path const& path, Json line) {
 }
 
 Exit show_ledger(JudgeOptions const& options) {
-  fs::path const path = options.folders.output / "judge.jsonl", folder = options.folders.output / "judge-ledger";
+  fs::path const path = options.folders.output / "judge.jsonl";
   auto const bases = read_ledger(path);
   if (bases.empty()) throw FileError(fmt::format("{}: there is no candidate in it: heed judge BASE CANDIDATE adds one", path.string()));
-  auto const rows = rows_of(bases);
-  Json summary{{"study", "ledger"}, {"name", "judge-ledger"}, {"finished", true}, {"environment", environment()}};
-  for (auto const& candidates : bases) summary["sentences"].push_back(title_of(candidates) + ": " + in_words(candidates));
-  summary["tables"].push_back({{"title", "Candidates"}, {"rows", rows}});
-  fs::create_directories(folder);
-  write_atomically(folder / "results.csv", csv_text(rows));
-  write_summary(folder, summary, {"results.csv"});
-  write_report(folder, true);
-  if (options.quiet) return Exit::done;
-  fmt::print("{}\n", table(rows));
-  for (auto const& sentence : summary["sentences"]) fmt::print("{}\n", sentence.get<std::string>());
-  fmt::print("{}\n", (folder / "report.html").string());
+  auto record = record_of(bases);
+  record.folder = options.folders.output / record.name;
+  auto const page = write_study(record, Json::object());
+  if (!options.quiet) fmt::print("{}{}\n", page, (record.folder / "report.html").string());
   return Exit::done;
 }
 

@@ -264,8 +264,7 @@ void compare_arms(Material& result, JudgeOptions const& options) {
   if (names.size() < 2) throw FileError(fmt::format("{}: has one arm alone, '{}': nothing to compare", file, names.front()));
   result.margin = options.margin.value_or(0);
   result.baseline = options.baseline.empty() ? names.front() : options.baseline;
-  if (result.baseline_arm() == nullptr)
-    throw ConfigError("--baseline", fmt::format("there is no arm '{}'{}", result.baseline, did_you_mean(result.baseline, names)));
+  expect_known("--baseline", result.baseline, names, "arm");
   compare_with_baseline(result, result.question(), !options.fixed);
   auto const remarks = std::exchange(result.sentences, {});
   for (auto const& arm : result.arms)
@@ -301,22 +300,14 @@ Exit judge_table(JudgeOptions const& options) {
   write_atomically(result.folder / "results.csv", curves_of(result));
   auto const page = write_summaries(result.folder, result, {{"revision", result.environment.front().second}});
   write_report(result.folder, true);
-  Json judged = Json::array();
-  for (auto const& arm : result.arms)
-    if (arm.difference) judged.push_back(judgement_of(result, arm));
-  bool const two = result.arms.size() == 2;
-  auto const& other = result.arms[result.arms.front().name == result.baseline ? 1 : 0];  // of two
+  auto answer = answer_of(result, seconds_since(began));
   if (options.json) {
-    auto json = judged.size() == 1 ? judged.front() : Json{{"arms", judged}};
-    add_sources(json, result, seconds_since(began));
-    json["remarks"] = result.sentences;
-    fmt::print("{}\n", json_text(json));
+    answer["remarks"] = result.sentences;
+    fmt::print("{}\n", json_text(answer));
   } else if (!options.quiet) {
-    auto const noise = two && other.difference ? in_words(judged.front(), result, other) : "";
-    fmt::print("{}{}  {}\n", page, noise, (result.folder / "report.html").string());
+    fmt::print("{}{}  {}\n", page, in_words(answer, result), (result.folder / "report.html").string());
   }
-  if (!two) return Exit::done;
-  return other.difference ? exit_of(other.difference->verdict) : Exit::unclear;
+  return exit_of(result);
 }
 
 }  // namespace heed
