@@ -46,8 +46,6 @@ std::optional<std::string> convolutions_in_words(Ablation const& ablation);
 /// and the difference to the baseline's. Folds share training data, so that their values are not independent: the variance of a mean of J
 /// folds of F is s²(1/J + 1/(F − 1)), with t of J − 1 degrees of freedom (Nadeau & Bengio 2003, section 3). None without folds.
 std::vector<std::string> cross_validation_in_words(Ablation const& ablation, AblationResult const& result);
-/// "stop_losers: no more seeds for dot after 8, general after 9": empty if no arm was stopped.
-std::string stopped_arms_in_words(Ablation const& ablation, SeedsDecided const& decided);
 
 std::string summary_markdown(AblationResult const& result);
 /// A floating table for LaTeX with booktabs: arms, seeds, means (the best in bold) and intervals, differences to the baseline, p and

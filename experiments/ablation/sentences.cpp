@@ -123,10 +123,4 @@ std::optional<std::string> convolutions_in_words(Ablation const& ablation) {
                      without.empty() ? "none" : fmt::format("{}", fmt::join(without, ", ")));
 }
 
-std::string stopped_arms_in_words(Ablation const& ablation, SeedsDecided const& decided) {
-  auto const stopped =
-      mapped(decided.losers, [&](auto const& loser) { return fmt::format("{} after {}", ablation.arms[loser.first].name, loser.second); });
-  return stopped.empty() ? "" : fmt::format("stop_losers: no more seeds for {}", fmt::join(stopped, ", "));
-}
-
 }  // namespace heed

@@ -364,7 +364,9 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, Tuning
   warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
-  if (auto const stopped = stopped_arms_in_words(ablation, trials.decided); !stopped.empty()) result.sentences.push_back(stopped);
+  auto const losers = mapped(trials.decided.losers,
+                             [&](auto const& loser) { return fmt::format("{} after {}", ablation.arms[loser.first].name, loser.second); });
+  if (!losers.empty()) result.sentences.push_back(fmt::format("stop_losers: no more seeds for {}", fmt::join(losers, ", ")));
   if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   if (auto const& claim = ablation.settings.claim; claim.given())
     std::ranges::move(claim_in_words(claim, finding_of(claim, result), ablation.folder()), std::back_inserter(result.sentences));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -171,100 +172,76 @@ TuningScores tuning_scores(Ablation const& ablation, TuningResult const& tuned) 
 
 namespace {
 
-/// The trials of a comparison as a table of arms and seeds, and who is still in it.
-class SeedsByArm {
- public:
-  SeedsByArm(Ablation const& ablation, std::vector<Job>& jobs)
-      : ablation_(ablation), table_(ablation.arms.size(), std::vector<Job*>(ablation.seeds.size())) {
-    for (Job& job : jobs) {
-      auto const seed = std::ranges::find(ablation.seeds, job.seed) - ablation.seeds.begin();
-      table_[job.arm][static_cast<std::size_t>(seed)] = &job;
+/// A trial that was trained ahead may turn out not to be needed: it counts as if it were not there.
+void spare(Job& job) {
+  if (job.state == Job::State::running || job.state == Job::State::other_shard) return;
+  job.state = Job::State::spared;
+  job.value.reset();
+  job.history.reset();
+}
+
+using Values = std::vector<std::vector<double>>;  ///< by arm, of the first seeds; of a failed trial NaN
+
+/// Over the first seeds, of those that both have, times a sign.
+std::vector<double> differences(std::vector<double> const& values, std::vector<double> const& others, double sign = 1) {
+  std::vector<double> all;
+  for (std::size_t seed = 0; seed < values.size(); ++seed)
+    if (double const each = sign * (values[seed] - others[seed]); !std::isnan(each)) all.push_back(each);
+  return all;
+}
+
+/// Lets those arms go who have lost, or have a verdict, after these seeds.
+void leave(Ablation const& ablation, Values const& values, SeedsDecided& decided) {
+  auto& in = decided.in;
+  if (in.empty()) return;
+  auto const& settings = ablation.settings;
+  auto const seeds = values[in.front()].size(), baseline = ablation.baseline, others = ablation.arms.size() - 1;
+  Question const question = settings.question();
+  double const sign = question.better == Better::higher ? -1 : 1;
+  auto const best = *std::ranges::min_element(in, {}, [&](std::size_t arm) {
+    double const sum = sign * std::accumulate(values[arm].begin(), values[arm].end(), 0.0);
+    return std::isnan(sum) ? INFINITY : sum;
+  });
+  bool const several = in.size() > 1, compared = !values[baseline].empty();
+  std::erase_if(in, [&](std::size_t arm) {
+    if (arm == baseline) return false;
+    if (settings.stop_losers && arm != best &&
+        lies_between(question.margin, INFINITY, differences(values[arm], values[best], sign),
+                     question.significance() / static_cast<double>(others))) {
+      if (seeds < ablation.seeds.size()) decided.losers.emplace_back(arm, seeds);
+      return true;
     }
-    for (std::size_t arm = 0; arm < table_.size(); ++arm)
-      if (table_[arm].front() != nullptr) decided_.in.push_back(arm);
-  }
-
-  SeedsDecided give_out(Index at_a_time) {
-    Index open = 0, in_reserve = 0;
-    std::vector<Job*> spared;
-    for (std::size_t seed = 0; seed < ablation_.seeds.size(); ++seed) {
-      for (std::size_t arm = 0; arm < table_.size(); ++arm) {
-        Job* const job = table_[arm][seed];
-        if (job == nullptr) continue;
-        bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
-        if (!std::ranges::binary_search(decided_.in, arm) || (ahead && !job->has_ended()))
-          spared.push_back(job);
-        else if (!job->has_ended()) {
-          if (job->state == Job::State::spared) job->state = Job::State::waiting;
-          ++in_reserve;
-        }
-      }
-      if (open == 0) open = in_reserve;
-      if (open == 0) leave_after(seed + 1);
-    }
-    for (Job* const job : spared) spare(*job);
-    decided_.open = open > 0;
-    return decided_;
-  }
-
- private:
-  /// A trial that was trained ahead may turn out not to be needed: it counts as if it were not there.
-  static void spare(Job& job) {
-    if (job.state == Job::State::running || job.state == Job::State::other_shard) return;
-    job.state = Job::State::spared;
-    job.value.reset();
-    job.history.reset();
-  }
-
-  double value(std::size_t arm, std::size_t seed) const {
-    return compared_value(*table_[arm][seed], ablation_.settings).value_or(std::nan(""));
-  }
-
-  /// Over the first seeds, of those that both have.
-  std::vector<double> differences(std::size_t arm, std::size_t other, std::size_t seeds) const {
-    std::vector<double> all;
-    for (std::size_t seed = 0; seed < seeds; ++seed)
-      if (double const each = value(arm, seed) - value(other, seed); !std::isnan(each)) all.push_back(each);
-    return all;
-  }
-
-  void leave_after(std::size_t seeds) {
-    auto& in = decided_.in;
-    if (in.empty()) return;
-    auto const& settings = ablation_.settings;
-    std::size_t const baseline = ablation_.baseline, others = table_.size() - 1;
-    Question const question = settings.question();
-    double const sign = question.better == Better::higher ? -1 : 1;
-    auto const best = *std::ranges::min_element(in, {}, [&](std::size_t arm) {
-      double sum = 0;
-      for (std::size_t seed = 0; seed < seeds; ++seed) sum += sign * value(arm, seed);
-      return std::isnan(sum) ? INFINITY : sum;
-    });
-    bool const several = in.size() > 1;
-    std::erase_if(in, [&](std::size_t arm) {
-      if (arm == baseline) return false;
-      auto losses = differences(arm, best, seeds);
-      for (double& each : losses) each *= sign;
-      if (settings.stop_losers && arm != best &&
-          lies_between(question.margin, INFINITY, losses, question.significance() / static_cast<double>(others))) {
-        if (seeds < ablation_.seeds.size()) decided_.losers.emplace_back(arm, seeds);
-        return true;
-      }
-      return settings.until_verdict && table_[baseline].front() != nullptr && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
-             verdict_by_evidence(differences(arm, baseline, seeds), question, others) != Verdict::unclear;
-    });
-    if (several && in == std::vector{baseline}) in.clear();
-  }
-
-  Ablation const& ablation_;
-  std::vector<std::vector<Job*>> table_;  ///< [arms, seeds]; null for an arm that is not compared
-  SeedsDecided decided_;
-};
+    return settings.until_verdict && compared && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
+           verdict_by_evidence(differences(values[arm], values[baseline]), question, others) != Verdict::unclear;
+  });
+  if (several && in == std::vector{baseline}) in.clear();
+}
 
 }  // namespace
 
 SeedsDecided give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
-  return SeedsByArm(ablation, jobs).give_out(at_a_time);
+  SeedsDecided decided;
+  Values values(ablation.arms.size());
+  Index open = 0, in_reserve = 0;
+  auto next = jobs.begin();
+  for (auto const seed : ablation.seeds) {
+    for (; next != jobs.end() && next->seed == seed; ++next) {
+      Job& job = *next;
+      if (seed == ablation.seeds.front()) decided.in.push_back(job.arm);
+      bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
+      if (!std::ranges::binary_search(decided.in, job.arm) || (ahead && !job.has_ended())) {
+        spare(job);
+      } else if (!job.has_ended()) {
+        if (job.state == Job::State::spared) job.state = Job::State::waiting;
+        ++in_reserve;
+      }
+      values[job.arm].push_back(compared_value(job, ablation.settings).value_or(std::nan("")));
+    }
+    if (open == 0) open = in_reserve;
+    if (open == 0) leave(ablation, values, decided);
+  }
+  decided.open = open > 0;
+  return decided;
 }
 
 }  // namespace heed

@@ -30,7 +30,7 @@ void choose(Ablation const& ablation, TuningResult& tuned);
 /// The values that tuning selected for an arm; may be none.
 std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult const& tuned, std::size_t arm);
 
-/// The trials of the comparison, not yet started: every arm, with its tuned values, and every seed; arms without a choice are left out.
+/// The trials of the comparison, not yet started, ordered by seed: every arm, with its tuned values; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
 
 /// What is decided from the trials that have ended so far.

@@ -90,12 +90,8 @@ std::size_t value_column(RunsTable& table, JudgeOptions const& options, Material
     if (auto const* const info = find_metric(result.metric)) result.unit = info->unit;
     return *numbers;
   }
-  Texts numeric;
-  for (auto const column : free_columns(table)) {
-    auto const is_number = [&](auto const& row) { return parsed_number<double>(row.fields[column]).has_value(); };
-    if (std::ranges::any_of(table.rows, is_number)) numeric.push_back(table.columns[column]);
-  }
-  result.metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
+  auto const free = mapped(free_columns(table), [&](std::size_t column) { return table.columns[column]; });
+  result.metric = chosen("--metric", "column", options.metric, free);
   return *find_column(table, "--metric", result.metric, {});
 }
 
@@ -208,6 +204,7 @@ double value_at(std::vector<std::pair<Index, double>> const& curve, Material con
 
 /// The arms' values; says which runs have no partner, and whether pairs are few.
 void take_values(Material& result, bool by_evidence) {
+  auto common = result.seeds;
   for (auto& arm : result.arms) {
     for (auto const& [seed, curves] : arm.histories) {
       double const value = value_at(curves.at(result.metric), result, fmt::format("{}, seed {},", arm.name, seed));
@@ -217,15 +214,13 @@ void take_values(Material& result, bool by_evidence) {
     arm.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
     auto missing = result.seeds;
     std::erase_if(missing, [&](Index seed) { return arm.values.contains(seed); });
+    std::erase_if(common, [&](Index seed) { return !arm.values.contains(seed); });
     if (!missing.empty())
       result.sentences.push_back(fmt::format("{}: seeds missing, and left out of its comparisons: {}", arm.name, fmt::join(missing, ", ")));
   }
-  auto const common = std::ranges::count_if(result.seeds, [&](Index seed) {
-    return std::ranges::all_of(result.arms, [&](ArmResult const& arm) { return arm.values.contains(seed); });
-  });
-  auto const enough = seeds_for_verdict(by_evidence, result.arms.size() - 1);
-  if (static_cast<std::size_t>(common) < enough)
-    result.sentences.push_back(fmt::format("seeds that all arms have: {}; a comparison can tell something from {} on", common, enough));
+  if (auto const enough = seeds_for_verdict(by_evidence, result.arms.size() - 1); common.size() < enough)
+    result.sentences.push_back(
+        fmt::format("seeds that all arms have: {}; a comparison can tell something from {} on", common.size(), enough));
 }
 
 /// "lower" or "higher": what is asked for, else as heed's metric of this name has it.
