@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -34,13 +35,7 @@ struct Trials {
   TuningResult const& tuned;
   std::vector<Done> done{};  ///< of `jobs`
   Question question{};
-  SeedsDecided decided{};  ///< where evidence decides
-
-  /// Whether nobody is to train it; of seeds up to a verdict also what was not given out yet, for it is no plan.
-  bool is_spared(Job const& job) const {
-    bool const in = std::ranges::count(decided.in, job.arm) > 0 && !ablation.settings.until_verdict;
-    return job.state == State::spared && !in;
-  }
+  std::vector<Loser> losers{};
 
   /// The first trial that keeps its best weights; null if none does.
   Job const* keeps_best() const {
@@ -129,11 +124,10 @@ AblationResult collected(Trials const& trials) {
   add_costs(trials, result);
   add_failures(trials, result);
   result.trials_done = ended(trials);
-  auto const spared = std::ranges::count_if(trials.jobs, [&](Job const& job) { return trials.is_spared(job); });
-  result.trials_of = ablation.trials_in_shard() - static_cast<std::size_t>(spared);
+  result.trials_of = ablation.trials_in_shard() - static_cast<std::size_t>(std::ranges::count(trials.jobs, State::spared, &Job::state));
   std::erase_if(result.seeds, [&](Index seed) {
-    return !trials.jobs.empty() &&
-           std::ranges::all_of(trials.jobs, [&](Job const& job) { return job.seed != seed || trials.is_spared(job); });
+    auto const is_spared = [&](Job const& job) { return job.seed != seed || job.state == State::spared; };
+    return !trials.jobs.empty() && std::ranges::all_of(trials.jobs, is_spared);
   });
   for (auto const* jobs : {&trials.tuned.jobs, &trials.jobs})
     for (Job const& job : *jobs)
@@ -343,7 +337,8 @@ void compare_with_baseline(AblationResult& result, Question const& question, boo
 
 AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, TuningResult const& tuned) {
   Trials trials{.ablation = ablation, .jobs = jobs, .tuned = tuned, .question = ablation.settings.question()};
-  if (ablation.settings.by_evidence()) trials.decided = give_out_seeds(ablation, jobs);
+  constexpr Index all = std::numeric_limits<Index>::max();  // seeds up to a verdict are no plan
+  if (ablation.settings.by_evidence()) trials.losers = give_out_seeds(ablation, jobs, ablation.settings.until_verdict ? 1 : all).losers;
   for (Job const& job : jobs)
     if (job.state == State::done) trials.done.push_back({&job, read_json(job.folder() / "summary.json")});
   auto result = collected(trials);
@@ -364,8 +359,8 @@ AblationResult summarise(Ablation const& ablation, std::vector<Job> jobs, Tuning
   warn_of("grown", "made the loss larger", trials, result);
   warn_of_lost_answers(trials, result);
   say_stopped(trials, result);
-  auto const losers = mapped(trials.decided.losers,
-                             [&](auto const& loser) { return fmt::format("{} after {}", ablation.arms[loser.first].name, loser.second); });
+  auto const losers =
+      mapped(trials.losers, [&](Loser const& each) { return fmt::format("{} after {}", ablation.arms[each.arm].name, each.seeds); });
   if (!losers.empty()) result.sentences.push_back(fmt::format("stop_losers: no more seeds for {}", fmt::join(losers, ", ")));
   if (auto const which = convolutions_in_words(ablation)) result.sentences.push_back(*which);
   if (auto const& claim = ablation.settings.claim; claim.given())

@@ -190,9 +190,8 @@ std::vector<double> differences(std::vector<double> const& values, std::vector<d
   return all;
 }
 
-/// Lets those arms go who have lost, or have a verdict, after these seeds.
-void leave(Ablation const& ablation, Values const& values, SeedsDecided& decided) {
-  auto& in = decided.in;
+/// Of the arms still in it lets those go that have lost, or have a verdict.
+void leave(Ablation const& ablation, Values const& values, std::vector<std::size_t>& in, std::vector<Loser>& losers) {
   if (in.empty()) return;
   auto const& settings = ablation.settings;
   auto const seeds = values[in.front()].size(), baseline = ablation.baseline, others = ablation.arms.size() - 1;
@@ -208,7 +207,7 @@ void leave(Ablation const& ablation, Values const& values, SeedsDecided& decided
     if (settings.stop_losers && arm != best &&
         lies_between(question.margin, INFINITY, differences(values[arm], values[best], sign),
                      question.significance() / static_cast<double>(others))) {
-      if (seeds < ablation.seeds.size()) decided.losers.emplace_back(arm, seeds);
+      if (seeds < ablation.seeds.size()) losers.push_back({arm, seeds});
       return true;
     }
     return settings.until_verdict && compared && seeds >= static_cast<std::size_t>(*settings.until_verdict) &&
@@ -220,16 +219,17 @@ void leave(Ablation const& ablation, Values const& values, SeedsDecided& decided
 }  // namespace
 
 SeedsDecided give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, Index at_a_time) {
-  SeedsDecided decided;
+  std::vector<std::size_t> in;
+  std::vector<Loser> losers;
   Values values(ablation.arms.size());
   Index open = 0, in_reserve = 0;
   auto next = jobs.begin();
   for (auto const seed : ablation.seeds) {
     for (; next != jobs.end() && next->seed == seed; ++next) {
       Job& job = *next;
-      if (seed == ablation.seeds.front()) decided.in.push_back(job.arm);
+      if (seed == ablation.seeds.front()) in.push_back(job.arm);
       bool const ahead = open > 0 && in_reserve >= at_a_time;  // seeds that follow wait until those before have told
-      if (!std::ranges::binary_search(decided.in, job.arm) || (ahead && !job.has_ended())) {
+      if (!std::ranges::binary_search(in, job.arm) || (ahead && !job.has_ended())) {
         spare(job);
       } else if (!job.has_ended()) {
         if (job.state == Job::State::spared) job.state = Job::State::waiting;
@@ -238,10 +238,9 @@ SeedsDecided give_out_seeds(Ablation const& ablation, std::vector<Job>& jobs, In
       values[job.arm].push_back(compared_value(job, ablation.settings).value_or(std::nan("")));
     }
     if (open == 0) open = in_reserve;
-    if (open == 0) leave(ablation, values, decided);
+    if (open == 0) leave(ablation, values, in, losers);
   }
-  decided.open = open > 0;
-  return decided;
+  return {open > 0, losers};
 }
 
 }  // namespace heed

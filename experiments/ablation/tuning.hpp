@@ -33,11 +33,13 @@ std::vector<Assignment> tuned_changes(Ablation const& ablation, TuningResult con
 /// The trials of the comparison, not yet started, ordered by seed: every arm, with its tuned values; arms without a choice are left out.
 std::vector<Job> comparison_trials(Ablation const& ablation, TuningResult const& tuned);
 
-/// What is decided from the trials that have ended so far.
+/// An arm that `stop_losers` has stopped, and after how many seeds.
+struct Loser {
+  std::size_t arm, seeds;
+};
 struct SeedsDecided {
-  bool open = false;                                          ///< a trial that is needed has not ended
-  std::vector<std::size_t> in{};                              ///< arms that get the next seed, in order
-  std::vector<std::pair<std::size_t, std::size_t>> losers{};  ///< arms that `stop_losers` has stopped, and after how many seeds
+  bool open;  ///< a trial that is needed has not ended
+  std::vector<Loser> losers;
 };
 /// Gives out the seeds of a comparison one after another where `stop_losers` or `until_verdict` decide who gets more: a function of the
 /// trials' values in the order of seeds, whenever, wherever and however many at a time they were trained. After each seed that all arms
