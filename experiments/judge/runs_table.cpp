@@ -90,8 +90,12 @@ std::size_t value_column(RunsTable& table, JudgeOptions const& options, Material
     if (auto const* const info = find_metric(result.metric)) result.unit = info->unit;
     return *numbers;
   }
-  auto const free = mapped(free_columns(table), [&](std::size_t column) { return table.columns[column]; });
-  result.metric = chosen("--metric", "column", options.metric, free);
+  Texts numeric;
+  for (auto const column : free_columns(table)) {
+    auto const is_number = [&](auto const& row) { return parsed_number<double>(row.fields[column]).has_value(); };
+    if (std::ranges::any_of(table.rows, is_number)) numeric.push_back(table.columns[column]);
+  }
+  result.metric = chosen("--metric", "column", options.metric, options.metric || numeric.empty() ? table.columns : numeric);
   return *find_column(table, "--metric", result.metric, {});
 }
 
