@@ -32,7 +32,7 @@ struct GrammarReader {
     if (auto const* entry = yaml.entry("features")) read_features(entry->value);
 
     // Left sides first, because a right side may come before what it refers to.
-    auto const& rules = entries_of(yaml.entry("rules")->value, "rules");
+    auto const rules = entries_of(yaml.entry("rules")->value, "rules");
     for (auto const& rule : rules) define(rule);
     if (auto const* entry = yaml.entry("agreement")) read_agreement(entry->value);
     auto const& start = yaml.entry("start")->value;
@@ -83,7 +83,7 @@ struct GrammarReader {
   }
 
   void read_agreement(Yaml const& node) {
-    auto const& entries = entries_of(node, "agreement", {"feature", "from", "to"});
+    auto const entries = entries_of(node, "agreement", {"feature", "from", "to"});
     for (auto const* key : {"feature", "from", "to"})
       if (!node.entry(key)) refuse(node.location, fmt::format("agreement: '{}' is missing", key));
     for (auto const& [key, location, value] : entries) {

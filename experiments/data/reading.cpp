@@ -16,7 +16,7 @@ Yaml parse_data(std::string_view text, std::string const& path) try { return par
 
 void refuse(Location const& location, std::string const& message) { throw FileError(to_string(location) + ": " + message); }
 
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known) {
+std::span<Yaml::Entry const> entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known) {
   if (node.kind != Yaml::NodeKind::map || node.entries.empty())
     refuse(node.location, fmt::format("{} must be keys with values, not {}", what, found(node)));
   for (auto const& [key, location, value] : node.entries)

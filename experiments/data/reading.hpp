@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,7 +16,7 @@ Yaml parse_data(std::string_view text, std::string const& path);
 /// Throws FileError "PATH:LINE:COLUMN: message".
 [[noreturn]] void refuse(Location const& location, std::string const& message);
 /// The entries of a non-empty map; `what` names it in messages. If `known` has keys, there may be no others.
-std::vector<Yaml::Entry> const& entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known = {});
+std::span<Yaml::Entry const> entries_of(Yaml const& node, std::string_view what, std::vector<std::string> const& known = {});
 /// A scalar's text.
 std::string const& text_value(Yaml const& node, std::string_view what);
 /// A real number, low ≤ number ≤ high.
