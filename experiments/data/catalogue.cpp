@@ -24,7 +24,8 @@ namespace {
 CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
   CatalogueFile file;
   file.part = part.key;
-  for (auto const& [key, location, value] : entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"})) {
+  auto const entries = entries_of(part.value, "a file", {"path", "url", "sha256", "bytes"});
+  for (auto const& [key, location, value] : entries) {
     if (key == "path") file.path = text_value(value, key);
     if (key == "url") file.url = text_value(value, key);
     if (key == "sha256") file.sha256 = text_value(value, key);
@@ -42,7 +43,8 @@ CatalogueFile read_catalogue_file(Yaml::Entry const& part) {
 CatalogueEntry read_entry(Yaml::Entry const& named) {
   CatalogueEntry result;
   result.name = named.key;
-  for (auto const& entry : entries_of(named.value, "'" + named.key + "'", {"about", "licence", "text", "train", "validation", "test"})) {
+  auto const entries = entries_of(named.value, "'" + named.key + "'", {"about", "licence", "text", "train", "validation", "test"});
+  for (auto const& entry : entries) {
     if (entry.key == "about")
       result.about = text_value(entry.value, "about");
     else if (entry.key == "licence")

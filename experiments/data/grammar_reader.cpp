@@ -46,7 +46,8 @@ struct GrammarReader {
   }
 
   void read_features(Yaml const& node) {
-    for (auto const& [feature, location, values] : entries_of(node, "features")) {
+    auto const entries = entries_of(node, "features");
+    for (auto const& [feature, location, values] : entries) {
       if (values.kind != Yaml::NodeKind::list || values.items.empty()) refuse(values.location, "a feature needs a list of values");
       for (auto const& item : values.items) {
         auto const& value = text_value(item, "a feature's value");
@@ -211,7 +212,8 @@ struct GrammarReader {
     } else if (rule.value.kind == Yaml::NodeKind::list && !rule.value.items.empty()) {
       for (auto const& item : rule.value.items) add_alternative(rule, text_value(item, "an alternative"), item.location, 1);
     } else {
-      for (auto const& [text, location, weight] : entries_of(rule.value, rule.key))
+      auto const weighted = entries_of(rule.value, rule.key);
+      for (auto const& [text, location, weight] : weighted)
         add_alternative(rule, text, location, number_value(weight, "a weight", 1e-9, 1e9));
     }
   }
