@@ -169,8 +169,8 @@ Exit check_ablation(Ablation const& ablation, bool quiet) {
   text.pop_back();  // the last line end
   replace_all(text, "\n", "\n#   ");
   fmt::print("#   {}\n", text);
-  fmt::print("# {} arms: {}\n# {} runs in {}\n", ablation.arms.size(), fmt::join(names_of(ablation.arms), ", "),
-             ablation.arms.size() * ablation.seeds.size(), ablation.folder().string());
+  fmt::print("# {} arms: {}\n# {} runs in {}\n", ablation.arms.size(), fmt::join(names_of(ablation.arms), ", "), ablation.trials_in_shard(),
+             ablation.folder().string());
   return Exit::done;
 }
 

@@ -12,6 +12,7 @@
 #include "experiments/metric/evidence.hpp"
 #include "experiments/program/system.hpp"
 #include "experiments/train/weights.hpp"
+#include "nn/files/input_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 
@@ -21,7 +22,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr Index most_pairs = 40;  ///< unless more are asked for
+constexpr std::size_t most_pairs = 40;  ///< unless more are asked for
 
 /// All settings but the name and the seed.
 Yaml settings_of(Document const& document) {
@@ -59,7 +60,7 @@ std::string name_of(std::vector<std::string> const& changes) {
 
 /// Base and candidate as they are given; `name`: the candidate's.
 std::pair<Document, Document> asked(std::vector<std::string> const& what, Folders folders, std::string& name) {
-  auto const is_change = [](std::string const& word) { return word.find('=') != word.npos; };
+  auto const is_change = [](std::string const& word) { return word.find('=') != word.npos && !is_file(word); };
   auto const first = std::ranges::find_if(what, is_change);
   std::vector<std::string> const files(what.begin(), first), changes(first, what.end());
   if (files.empty() || files.size() > 2 || !std::ranges::all_of(changes, is_change))
@@ -80,38 +81,46 @@ std::pair<Document, Document> asked(std::vector<std::string> const& what, Folder
   return {std::move(base), std::move(candidate)};
 }
 
-/// Base and candidate as an ablation whose seeds are given out until there is a verdict; adds their hashes to the ledger's line.
-Ablation as_ablation(JudgeOptions const& options, Json& line) {
+/// Base and candidate as an ablation whose seeds are given out until there is a verdict; adds their hashes to the ledger's line. They get
+/// at least as many as were looked at before: evidence is not taken back.
+Ablation as_ablation(JudgeOptions const& options, std::vector<Candidates> const& ledger, Json& line) {
   std::string name;
   auto const [base, candidate] = asked(options.what, options.folders, name);
   auto const from = settings_of(base), to = settings_of(candidate);
   auto const base_name = base.file.stem().string(), base_hash = sha256(emit(from)), hash = sha256(emit(to));
   if (hash == base_hash) throw ConfigError("judge", "base and candidate are one configuration: there is nothing to compare");
   line = {{"base", base_hash}, {"candidate", hash}};
+  Index pairs = options.pairs.value_or(1);
+  for (auto const& candidates : ledger)
+    for (auto const& tried : candidates)
+      if (tried["base"] == base_hash && tried["candidate"] == hash) pairs = std::max(pairs, tried["pairs"].get<Index>());
   std::vector<Yaml::Entry> changes;
   add_changes(from, to, "", changes);
   auto const arms = Yaml::map({{base_name, {}, Yaml::map({})}, {name, {}, Yaml::map(changes)}});
   Document file{base.file, Yaml::map({{"base", {}, base.root}, {"add", {}, arms}})};
   auto const set = [&](char const* key, auto const& value) { assign(file, key, Yaml::scalar(fmt::format("{}", value))); };
-  set("ablation", fmt::format("judge-{}-{}/{}-{}", file_label(base_name), base_hash.substr(0, 8), folder_label(name), hash.substr(0, 8)));
+  set("ablation", fmt::format("judge-{}-{}/{}-{}{}", file_label(base_name), base_hash.substr(0, 8), folder_label(name), hash.substr(0, 8),
+                              options.metric ? "-" + file_label(*options.metric) : ""));
   set("baseline", base_name);
   set("trials", "..");
-  set("seeds", std::max(most_pairs, options.pairs.value_or(0)));
-  set("until_verdict", options.pairs.value_or(1));
+  set("seeds", std::max(static_cast<Index>(most_pairs), pairs));
+  set("until_verdict", pairs);
   if (options.metric) set("metric", *options.metric);
   if (options.margin) set("margin", *options.margin);
   if (options.lower || options.higher) set("better", options.lower ? "lower" : "higher");
   return load_ablation(std::move(file), {}, options.folders);
 }
 
-/// What is said of an arm that has a pair with the baseline.
+/// What is said of an arm beside the baseline, also without a pair.
 Json judgement_of(Material const& result, ArmResult const& arm) {
-  auto const& c = *arm.difference;
+  auto c = arm.difference.value_or(Comparison());
+  if (c.seeds == 0) c.mean = NAN;
   auto const& noise = result.baseline_arm()->estimate;
   auto const number = [](std::optional<double> value) { return value && std::isfinite(*value) ? Json(*value) : Json(nullptr); };
   auto const pairs = [](std::optional<std::size_t> value) { return value ? Json(*value) : Json(nullptr); };
   bool const open = c.e && c.verdict == Verdict::unclear, told = c.deviation > 0 && std::isfinite(c.deviation);
   double const bound = static_cast<double>(c.arms) / Question().significance();
+  auto const power = c.e ? difference_told(c.seeds, 1 / bound) : detectable_effect(c.seeds, c.arms);
   return {{"base_name", result.baseline},
           {"name", arm.name},
           {"difference", number(c.mean)},
@@ -123,7 +132,7 @@ Json judgement_of(Material const& result, ArmResult const& arm) {
           {"pairs_that_tell", pairs(open ? pairs_that_tell(result.differences(arm), bound) : std::nullopt)},
           {"noise_floor",
            {{"deviation", number(noise && noise->count > 1 ? noise->deviation : NAN)},
-            {"difference_told", number(told ? difference_told(c.seeds).value_or(NAN) * c.deviation : NAN)}}}};
+            {"difference_told", number(told ? power.value_or(NAN) * c.deviation : NAN)}}}};
 }
 
 /// The arm beside the baseline, of two, if they have a pair.
@@ -151,7 +160,7 @@ Json standing_of(Json const& line, Candidates const& candidates, Material const&
 Json answer_of(Material const& result, double seconds) {
   Json judged = Json::array();
   for (auto const& arm : result.arms)
-    if (arm.difference) judged.push_back(judgement_of(result, arm));
+    if (arm.name != result.baseline) judged.push_back(judgement_of(result, arm));
   auto answer = judged.size() == 1 ? judged.front() : Json{{"arms", judged}};
   answer["seconds"] = seconds;
   for (auto const& [file, sha256] : result.read) answer["read"][file] = sha256;
@@ -180,7 +189,9 @@ std::string in_words(Json const& answer, Material const& result) {
                                : "no number of pairs up to 1,000 is expected to tell these apart\n");
   text += fmt::format("about {} would tell", plural(enough - c.seeds, "more pair"));
   double const seconds = result.baseline_arm()->seconds.value_or(0) + arm->seconds.value_or(0);
-  if (seconds > 0) text += fmt::format(" ({} one after another)", clock_time(seconds * static_cast<double>(enough - c.seeds)));
+  if (seconds > 0)
+    text += fmt::format(" ({} one after another{})", clock_time(seconds * static_cast<double>(enough - c.seeds)),
+                        enough > most_pairs ? fmt::format("; --pairs {}", enough) : "");
   return text + "\n";
 }
 
@@ -197,8 +208,7 @@ Exit judge_candidate(JudgeOptions const& options) {
   auto const began = std::chrono::steady_clock::now();
   auto const ledger = options.folders.output / "judge.jsonl";
   Json line;
-  Ablation const ablation = as_ablation(options, line);
-  read_ledger(ledger);  // a damaged one is told before anything is trained
+  Ablation const ablation = as_ablation(options, read_ledger(ledger), line);
   Exit const exit = run_ablation(ablation, options, false);
   if (exit != Exit::done && exit != Exit::failed) return exit;
   auto const result = read_material(ablation.folder());
@@ -208,12 +218,16 @@ Exit judge_candidate(JudgeOptions const& options) {
   for (auto const& warning : warnings) fmt::print(stderr, "warning: {}\n", warning);
   double const seconds = seconds_since(began);
   auto const* const arm = judged_arm(result);
-  if (arm == nullptr) {
-    fail(Exit::unclear, fmt::format("no pair has finished in {}: the same command goes on", clock_time(seconds)));
-    return result.failures.empty() ? Exit::unclear : Exit::failed;
-  }
   line["metric"] = result.metric;
   line.update(answer_of(result, seconds));
+  if (arm == nullptr) {
+    bool const ended = result.trials_done == result.trials_of;
+    fail(Exit::unclear, ended ? "no pair: both diverged or failed with every seed"
+                              : fmt::format("no pair has finished in {}: the same command goes on", clock_time(seconds)));
+    line["warnings"] = warnings;
+    if (options.json) fmt::print("{}\n", json_text(line));
+    return result.failures.empty() ? Exit::unclear : Exit::failed;
+  }
   line["read"].update({{"base", line["base"]}, {"candidate", line["candidate"]}});
   auto const candidates = append(ledger, line);
   auto const standing = standing_of(line, candidates, result);
@@ -224,7 +238,10 @@ Exit judge_candidate(JudgeOptions const& options) {
   } else if (!options.quiet) {
     auto const verdict = sentence(arm->name, result.baseline, result.unit, *arm->difference, result.question());
     auto const& more = standing["pairs_more"];
-    auto const advice = more.is_null() ? "" : fmt::format("; about {} more pairs would let this one stand", more.dump());
+    auto const advice = more.is_null()
+                            ? ""
+                            : fmt::format("; about {} would let this one stand (--pairs {})", plural(more.get<std::size_t>(), "more pair"),
+                                          more.get<std::size_t>() + arm->difference->seeds);
     fmt::print("{}\n{}{}{}\n", verdict, in_words(line, result), in_words(candidates), advice);
     fmt::print("{} ({})\n", (result.folder / "report.html").string(), clock_time(seconds));
   }

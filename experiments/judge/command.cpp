@@ -19,7 +19,8 @@ void declare_judge(CLI::App& app, JudgeCommand& options) {
   options.of_runs = {add_text(app, "--within", "TIME", "seconds, or 90s, 10m, 2h: then the trials are saved, and the same command goes on",
                               [&](std::string const& text) { options.within = seconds_in("--within", text); }),
                      add_number<Index>(app, "--jobs", options.jobs, 1, 1024, "trials in parallel (default: cores / threads)"),
-                     add_number<Index>(app, "--pairs", options.pairs, 1, 10'000, "train at least so many pairs, also behind a verdict")};
+                     add_number<Index>(app, "--pairs", options.pairs, 1, 10'000,
+                                       "train at least so many pairs, also behind a verdict (default: to the first verdict, at most 40)")};
   add_number<double>(app, "--margin", options.margin, 0, 1e300, "differences below this do not matter: the arms are then equivalent");
   add_text(app, "--metric", "NAME", "the metric that is compared (default: validation.loss); of a table: its column", options.metric);
   add_flag(app, "--lower", options.lower, "lower values are better (default: as the metric defines)");

@@ -141,7 +141,8 @@ void find_columns(RunsTable& table, JudgeOptions const& options, Material& resul
     table.values = {{run_of_download(table, options, result.metric), 2}};
   else
     add_named_columns(table, options, result.metric);
-  if (table.values.empty()) throw ConfigError("--arm", fmt::format("say which column: {}", fmt::join(table.columns, ", ")));
+  if (table.values.empty())
+    throw ConfigError("--arm", fmt::format("say which column, if not --step or --seed: {}", fmt::join(table.columns, ", ")));
   if (!table.step && options.at != "last") throw ConfigError("--at", "there are no steps; name their column with --step");
   auto const from = [&](Column column) { return column ? "column " + table.columns[*column] : "a name"; };
   result.sentences = {fmt::format("{}: arms are read from {}, seeds from {}, {}", result.metric, from(table.arm), from(table.seed),
@@ -149,8 +150,8 @@ void find_columns(RunsTable& table, JudgeOptions const& options, Material& resul
 }
 
 Index whole_number(Table const& table, Table::TableRow const& row, std::size_t column) {
-  if (auto const number = parsed_number<Index>(row.fields[column])) return *number;
-  table.refuse(row, fmt::format("{}: {} is no whole number", table.columns[column], shown(row.fields[column])));
+  if (auto const number = parsed_number<Index>(row.fields[column]); number && *number >= 0) return *number;
+  table.refuse(row, fmt::format("{}: {} is no whole number from 0 on", table.columns[column], shown(row.fields[column])));
 }
 
 /// What the name is of: an arm, whose seed is in a column, or a run.
@@ -206,25 +207,30 @@ double value_at(std::vector<std::pair<Index, double>> const& curve, Material con
   throw ConfigError("--at", fmt::format("{} has no step {}; its last is {}", run, *step, curve.back().first));
 }
 
-/// The arms' values; says which runs have no partner, and whether pairs are few.
-void take_values(Material& result, bool by_evidence) {
-  auto common = result.seeds;
+/// The arms' values; says which runs have no partner, and which ended before others.
+void take_values(Material& result) {
+  Index last = 0;
+  for (auto const& arm : result.arms)
+    for (auto const& [seed, curves] : arm.histories) last = std::max(last, curves.at(result.metric).back().first);
+  Texts early;
   for (auto& arm : result.arms) {
     for (auto const& [seed, curves] : arm.histories) {
       double const value = value_at(curves.at(result.metric), result, fmt::format("{}, seed {},", arm.name, seed));
       arm.values[seed] = value;
       if (std::isinf(value)) arm.diverged.push_back(seed);
+      auto const end = curves.at(result.metric).back().first;
+      if (end < last && (result.at == "last" || result.at == "best"))
+        early.push_back(fmt::format("{}, seed {} (step {})", arm.name, seed, end));
     }
     arm.estimate = estimate(mapped(arm.values, &BySeed::value_type::second));
     auto missing = result.seeds;
     std::erase_if(missing, [&](Index seed) { return arm.values.contains(seed); });
-    std::erase_if(common, [&](Index seed) { return !arm.values.contains(seed); });
     if (!missing.empty())
       result.sentences.push_back(fmt::format("{}: seeds missing, and left out of its comparisons: {}", arm.name, fmt::join(missing, ", ")));
   }
-  if (auto const enough = seeds_for_verdict(by_evidence, result.arms.size() - 1); common.size() < enough)
+  if (!early.empty())
     result.sentences.push_back(
-        fmt::format("seeds that all arms have: {}; a comparison can tell something from {} on", common.size(), enough));
+        fmt::format("others end at step {}, and these before, so that they may not compare: {}", last, fmt::join(early, "; ")));
 }
 
 /// "lower" or "higher": what is asked for, else as heed's metric of this name has it.
@@ -248,7 +254,7 @@ Material read_runs_table(JudgeOptions const& options) {
     add_runs(table, result);
   }
   if (result.arms.empty()) throw FileError(result.read.front().file + ": there are no values");
-  take_values(result, !options.fixed);
+  take_values(result);
   return result;
 }
 
@@ -266,10 +272,16 @@ void compare_arms(Material& result, JudgeOptions const& options) {
   expect_known("--baseline", result.baseline, names, "arm");
   compare_with_baseline(result, result.question(), !options.fixed);
   auto const remarks = std::exchange(result.sentences, {});
-  for (auto const& arm : result.arms)
-    if (arm.name != result.baseline)
-      result.sentences.push_back(
-          sentence(arm.name, result.baseline, result.unit, arm.difference.value_or(Comparison()), result.question()));
+  auto const enough = seeds_for_verdict(!options.fixed, result.arms.size() - 1);
+  Texts few;
+  for (auto const& arm : result.arms) {
+    if (arm.name == result.baseline) continue;
+    auto const comparison = arm.difference.value_or(Comparison());
+    result.sentences.push_back(sentence(arm.name, result.baseline, result.unit, comparison, result.question()));
+    if (comparison.seeds < enough) few.push_back(fmt::format("{} ({})", arm.name, comparison.seeds));
+  }
+  if (!few.empty())
+    result.sentences.push_back(fmt::format("fewer pairs than the {} that can tell a difference: {}", enough, fmt::join(few, ", ")));
   std::ranges::copy(remarks, std::back_inserter(result.sentences));
   for (auto const& [path, sha256] : result.read) result.sentences.push_back(fmt::format("read: {} (SHA-256 {})", path, sha256));
 }

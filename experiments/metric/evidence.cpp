@@ -96,6 +96,7 @@ Interval confidence_sequence(std::span<double const> differences, double signifi
 bool lies_between(double low, double high, std::span<double const> differences, double significance) {
   for (double const end : {low, high})  // they are tried first, which tells most of the time and costs little
     if (std::isfinite(end) && evidence_against(end, differences) < 1 / significance) return false;
+  if (std::ranges::all_of(differences, [&](double each) { return std::isinf(each) && each == high; })) return true;
   auto const interval = confidence_sequence(differences, significance);
   return low < interval.low && interval.high < high;
 }
@@ -125,7 +126,7 @@ Comparison compare_by_evidence(std::span<double const> differences, Question con
   result.p_alone = std::min(1.0, 1 / *std::ranges::max_element(e));
   result.p = std::min(1.0, static_cast<double>(arms) * result.p_alone);
   auto const interval = confidence_sequence(differences, question.significance() / static_cast<double>(arms));
-  if (std::isfinite(interval.low) && std::isfinite(interval.high)) result.interval = interval;
+  if (std::isfinite(result.mean) && std::isfinite(interval.low) && std::isfinite(interval.high)) result.interval = interval;
   result.verdict = verdict_by_evidence(differences, question, arms);
   result.direction = result.mean < 0 ? -1 : result.mean > 0 ? 1 : 0;
   if (result.verdict == Verdict::better || result.verdict == Verdict::worse)

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <tuple>
 
+#include <boost/math/distributions/students_t.hpp>
+
 #include "autograd/random.hpp"
 #include "experiments/metric/statistics.hpp"
 
@@ -12,7 +14,13 @@ namespace heed {
 
 namespace {
 
-constexpr std::size_t max_seeds = 12;  // above these the power per √seed hardly changes
+constexpr std::size_t max_seeds = 12;  // above these the test's power changes with the number of seeds as a t test's
+
+/// The effect that a t test of so many seeds finds, about.
+double t_effect(std::size_t seeds, double significance, double power) {
+  boost::math::students_t const t(static_cast<double>(seeds) - 1);
+  return (quantile(t, 1 - significance / 2) + quantile(t, power)) / std::sqrt(static_cast<double>(seeds));
+}
 
 using Flipped = std::vector<double>;  // an arm's statistic under each flip; the first is the observed one
 
@@ -76,21 +84,23 @@ double effect_found(std::size_t simulations, double power, std::function<FindsEf
 
 std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance, double power) {
   if (arms == 0 || smallest_p(seeds) > significance) return std::nullopt;
+  double const alone = significance / static_cast<double>(arms);
+  if (seeds > max_seeds)
+    return *detectable_effect(max_seeds, arms, significance, power) * t_effect(seeds, alone, power) / t_effect(max_seeds, alone, power);
   thread_local std::map<std::tuple<std::size_t, std::size_t, double, double>, double> known;  // a page asks for each arm
   auto& effect = known[{seeds, arms, significance, power}];
   if (effect > 0) return effect;
-  std::size_t const simulated = std::min(seeds, max_seeds);
-  auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(simulated) - 1) * (1 + 1e-12));
-  auto const of = [&](std::size_t i) { return comparison(simulated, arms, allowed, Stream(0, "power").child(i)); };
-  return effect = effect_found(2000, power, of) * std::sqrt(static_cast<double>(simulated) / static_cast<double>(seeds));
+  auto const allowed = static_cast<std::size_t>(std::ldexp(significance, static_cast<int>(seeds) - 1) * (1 + 1e-12));
+  return effect = effect_found(2000, power, [&](std::size_t i) { return comparison(seeds, arms, allowed, Stream(0, "power").child(i)); });
 }
 
 std::size_t seeds_that_detect(double effect, std::size_t arms, double significance, double power) {
   if (!(effect > 0)) return 0;
-  for (std::size_t seeds = 2; seeds < max_seeds; ++seeds)
+  constexpr std::size_t many = 1000;  // from here on by √seeds
+  for (std::size_t seeds = 2; seeds < many; ++seeds)
     if (auto const detectable = detectable_effect(seeds, arms, significance, power); detectable && *detectable <= effect) return seeds;
-  double const root = *detectable_effect(max_seeds, arms, significance, power) * std::sqrt(static_cast<double>(max_seeds)) / effect;
-  return std::max(max_seeds, static_cast<std::size_t>(std::min(std::ceil(root * root), 1e9)));
+  double const root = *detectable_effect(many, arms, significance, power) / effect;
+  return static_cast<std::size_t>(std::min(std::ceil(root * root * many), 1e9));
 }
 
 }  // namespace heed

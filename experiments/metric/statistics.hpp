@@ -143,7 +143,7 @@ double effect_found(std::size_t simulations, double power, std::function<FindsEf
 
 /// The expected difference, in standard deviations of the paired differences, at which the joint sign-flip test finds an arm with the given
 /// power, if `arms` are compared and the others do not differ from the baseline: by simulation of normal differences that are correlated by
-/// 0.5, as those to one baseline are; above 12 seeds by their square root. Absent where it can find nothing: below six seeds for 0.05.
+/// 0.5, as those to one baseline are; above 12 seeds as a t test's. Absent where it can find nothing: below six seeds for 0.05.
 std::optional<double> detectable_effect(std::size_t seeds, std::size_t arms, double significance = 0.05, double power = 0.8);
 
 /// The number of seeds that detect so large an effect; 0 for no effect.

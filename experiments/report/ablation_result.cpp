@@ -119,9 +119,11 @@ Json json_of(KeyValues const& keys) {
 
 Json json_of(Comparison const& c) {
   return {{"mean", number(c.mean)},
+          {"deviation", number(c.deviation)},
           {"interval", json_of(c.interval)},
           {"p", c.p},
           {"p_alone", c.p_alone},
+          {"arms", c.arms},
           {"p_paired_t", json_of(c.p_t)},
           {"signed_ranks", c.ranked},
           {"effect", json_of(c.effect)},
@@ -141,6 +143,7 @@ Verdict verdict_of(std::string const& word) {
 Comparison comparison_of(Json const& json) {
   Comparison c;
   c.mean = real_or_nan(json, "mean");
+  c.deviation = real_at(json, "deviation").value_or(0);
   c.interval = interval_of(json);
   c.p = json.value("p", 1.0);
   c.p_alone = json.value("p_alone", 1.0);
@@ -148,6 +151,7 @@ Comparison comparison_of(Json const& json) {
   c.ranked = json.value("signed_ranks", false);
   c.effect = real_at(json, "effect");
   c.p_equivalence = real_at(json, "p_equivalence");
+  c.arms = json.value("arms", c.arms);
   c.e = real_at(json, "e");
   c.direction = json.value("direction", c.mean < 0 ? -1 : c.mean > 0 ? 1 : 0);
   c.verdict = verdict_of(json.value("verdict", "unclear"));

@@ -265,7 +265,7 @@ class Section {
           "Equivalent: {} the margin of {:g}{}.",
           material_.by_evidence() ? "the interval of the difference lies within" : "by an equivalence test the difference is smaller than",
           material_.margin, escape(material_.unit.empty() ? "" : " " + material_.unit));
-    return "No arm is called equivalent, because the ablation sets no <code>margin</code>.";
+    return "No arm is called equivalent, because no <code>margin</code> is set.";
   }
 
   std::string curves() const {

@@ -103,6 +103,9 @@ TEST_SUITE("evidence") {
     d.push_back(infinity);
     auto const c = compare_by_evidence(d, {});
     CHECK(c.verdict == Verdict::worse);
+    CHECK(!c.interval);
+    CHECK(lies_between(0.1, infinity, std::vector(6, infinity)));
+    CHECK_FALSE(lies_between(0.1, infinity, std::vector(5, infinity)));
     CHECK(*c.e >= 20);
     CHECK(c.p <= 0.05);
     CHECK(compare_by_evidence(times(-1, d), {}).verdict == Verdict::better);

@@ -60,6 +60,7 @@ TEST_SUITE("judge") {
     CHECK(json["interval"][0] > 0);
     CHECK(json["read"].size() >= 2);
     CHECK(json["noise_floor"]["deviation"] > 0);
+    CHECK(json["noise_floor"]["difference_told"] > 0);
     CHECK(bench.finished("base") == 6);
     bench.answer({"train.optimizer.lr=2.0e-6"}, 11);
     CHECK(bench.finished("base") == 6);
@@ -98,9 +99,10 @@ TEST_SUITE("judge") {
     check_holds(stopped.errors, {"no pair has finished in"});
     for (auto const& entry : fs::recursive_directory_iterator(bench.runs))  // nothing runs any more
       if (entry.path().filename() == "report.html") CHECK(test::get(entry.path()).find("http-equiv=\"refresh\"") == std::string::npos);
-    auto const more = bench.answer(test::joined(slow, {"--pairs", "8"}), 11);
+    auto const first = bench.answer(slow, 11), more = bench.answer(test::joined(slow, {"--pairs", "8"}), 11);
     CHECK(more["pairs"] == 8);
-    CHECK(more["e"] > bench.answer(slow, 11)["e"].get<double>());
+    CHECK(more["e"] > first["e"].get<double>());
+    CHECK(bench.answer(slow, 11) == more);  // evidence is not taken back
   }
 
   TEST_CASE_FIXTURE(JudgedRun, "a better candidate is called better") {
@@ -108,6 +110,8 @@ TEST_SUITE("judge") {
     auto const outcome = judge({"train.optimizer.lr=1.0e-2"});
     check_ends(outcome, 10);
     check_holds(outcome.output, {"lr=1.0e-2 is ", "better than base (e = "});
+    fs::copy(base, folder / "lr=1.yaml");
+    check_holds(judge({(folder / "lr=1.yaml").string()}).errors, {"are one configuration"});  // a file, for it is there
   }
 
   TEST_CASE("what cannot be judged is refused") {
@@ -149,6 +153,8 @@ TEST_SUITE("judge") {
     CHECK(json["e"].is_null());
     CHECK(json["p"] == 2.0 / 128);
     CHECK(json["pairs"] == 7);
+    auto const told = [](test::Json const& answer) { return answer["noise_floor"]["difference_told"].get<double>(); };
+    CHECK(told(json) < told(test::Json::parse(test::run_heed(test::joined(command, {"--json"})).output)));  // of the test that decides
     auto const page = test::get(fs::path(json["folder"].get<std::string>()) / "report.html");
     check_holds(page, {"torch", "sign-flip test", "Hedges' correction"});
     for (auto const* const heeds : {"loss (nat)", "training loss"}) CHECK(page.find(heeds) == page.npos);
@@ -157,6 +163,7 @@ TEST_SUITE("judge") {
     auto const one = test::run_heed(command);  // of one value there is no deviation
     check_ends(one, 13);
     CHECK(one.output.find("noise:") == one.output.npos);
+    check_holds(one.output, {"fewer pairs than the 6 that can tell a difference: heed (1)"});
     CHECK(test::Json::parse(test::run_heed(test::joined(command, {"--json"})).output)["noise_floor"]["deviation"].is_null());
     test::put(folder / "three.csv", "arm,seed,loss\na,1,1\nb,1,2\nc,1,3\n");
     auto const three = test::run_well({"judge", (folder / "three.csv").string(), "--lower", "--json", "--output", output.string()}).output;

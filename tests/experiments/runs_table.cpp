@@ -81,7 +81,6 @@ TEST_SUITE("runs_table") {
     CHECK(table.read[0].file == (folder / "a.csv").string());
     CHECK(table.read[0].sha256 == sha256_of_file(folder / "a.csv"));
     says(remarks_on(table), "loss: arms are read from column arm, seeds from column seed, without steps");
-    says(remarks_on(table), "seeds that all arms have: 2; a comparison can tell something from 6 on");
     CHECK(table.unit.empty());
 
     std::string windows = "\xef\xbb\xbf";
@@ -198,6 +197,7 @@ TEST_SUITE("runs_table") {
     CHECK(table.arms[0].histories.at(2).at("val/loss") == Curve{{100, 2}});
     CHECK(table.arms[1].histories.at(1).at("val/loss") == Curve{{0, 9}, {150, 3}});
     says(remarks_on(table), "val/loss: arms are read from a name, seeds from a name, last of the steps in column Step");
+    says(remarks_on(table), "others end at step 150, and these before, so that they may not compare: gpt, seed 1 (step 100); gpt, seed 2");
     std::string const two = "Step,my - gpt-1 - loss,my - gpt-1 - accuracy,my - gpt-2 - loss\n0,1,0.5,2\n1,1,0.75,\n";
     CHECK(refused("a.csv", two) == "--metric: say which metric: accuracy, loss");
     CHECK(read("a.csv", two, [](auto& all) { all.metric = "accuracy"; }).arms.at(0).values == BySeed{{1, 0.75}});
@@ -260,8 +260,9 @@ TEST_SUITE("runs_table") {
     says(refused("a.csv", csv, [](auto& all) { all.step = "steps"; }), "--step: there is no column 'steps'");
     CHECK(refused("a.csv", "seed,attention,loss\n1,scaled,2\n") ==
           "a.csv:2: value of 'attention': 'scaled' is no number; if a column has the names of arms, say --arm");
-    CHECK(refused("a.csv", "a,b\n1,2\n") == "--arm: say which column: a, b");
-    CHECK(refused("a.csv", "seed,loss,x\n1,2,3\n", [](auto& all) { all.metric = "loss"; }) == "--arm: say which column: seed, loss, x");
+    CHECK(refused("a.csv", "a,b\n1,2\n") == "--arm: say which column, if not --step or --seed: a, b");
+    CHECK(refused("a.csv", "seed,loss,x\n1,2,3\n", [](auto& all) { all.metric = "loss"; }) ==
+          "--arm: say which column, if not --step or --seed: seed, loss, x");
     CHECK(refused("a.csv", "arm,seed,note\na,1,x\n") == "--metric: say which column: arm, note, seed");
     CHECK_THROWS_AS(read("a.csv", csv), ConfigError);
     CHECK_THROWS_AS(read("a.csv", "arm,seed,loss\na,1,x\n"), ConfigError);
@@ -285,12 +286,13 @@ TEST_SUITE("runs_table") {
         {"t.csv", head + good + "\"b,1,0.5\n", "t.csv:3: the quote that begins a field here is never closed"},
         {"t.csv", head + good + "b,1,0.5\"\n", "t.csv:3: a quote inside a field"},
         {"t.csv", head + good + "\"b\"c,1,0.5\n", "t.csv:3: text behind the quote"},
-        {"t.csv", "arm,seed,loss,note\na,1,1,\"two\nlines\"\nb,x,1,\n", "t.csv:4: seed: 'x' is no whole number"},
+        {"t.csv", "arm,seed,loss,note\na,1,1,\"two\nlines\"\nb,x,1,\n", "t.csv:4: seed: 'x' is no whole number from 0 on"},
         {"t.csv", head + good + "b\xff,1,0.5\n", "t.csv:3:2: byte 0xff is not UTF-8; save it as UTF-8"},
         {"t.csv", head + good + std::string(1, '\0') + ",1,0.5\n", "t.csv:3:1: a NUL byte"},
-        {"t.csv", head + good + "a,1.5,0.5\n", "t.csv:3: seed: '1.5' is no whole number"},
-        {"t.csv", head + good + "a,,0.5\n", "t.csv:3: seed: '' is no whole number"},
-        {"t.csv", head + good + "a,99999999999999999999,0.5\n", "t.csv:3: seed: '99999999999999999999' is no whole number"},
+        {"t.csv", head + good + "a,1.5,0.5\n", "t.csv:3: seed: '1.5' is no whole number from 0 on"},
+        {"t.csv", head + good + "a,-1,0.5\n", "t.csv:3: seed: '-1' is no whole number from 0 on"},
+        {"t.csv", head + good + "a,,0.5\n", "t.csv:3: seed: '' is no whole number from 0 on"},
+        {"t.csv", head + good + "a,99999999999999999999,0.5\n", "t.csv:3: seed: '99999999999999999999' is no whole number from 0 on"},
         {"t.csv", head + good + ",1,0.5\n", "t.csv:3: '' is no name of an arm"},
         {"t.csv", head + good + "\"b\nc\",1,0.5\n", "t.csv:3: 'b\\x0ac' is no name of an arm"},
         {"t.csv", head + good + " ,1,0.5\n", "t.csv:3: ' ' is no name of an arm"},
@@ -305,7 +307,7 @@ TEST_SUITE("runs_table") {
          "t.csv:5: 'b', seed 1, is there twice; if these are steps, name their column with --step"},
         {"t.csv", steps + "a,1,0,1\na,1,10,1\nb,1,0,1\na,1,10,1\n", "t.csv:5: 'a', seed 1, has step 10 after step 10"},
         {"t.csv", steps + "a,1,0,1\na,1,10,1\na,1,5,1\n", "t.csv:4: 'a', seed 1, has step 5 after step 10"},
-        {"t.csv", steps + "a,1,0,1\na,1,0.5,1\n", "t.csv:3: step: '0.5' is no whole number"},
+        {"t.csv", steps + "a,1,0,1\na,1,0.5,1\n", "t.csv:3: step: '0.5' is no whole number from 0 on"},
         {"t.csv", "arm,seed,loss,seed\na,1,1,1\n", "t.csv:1: two columns are called 'seed'"},
         {"t.csv", head, "t.csv:1: there are no rows"},
         {"t.csv", "", "t.csv: the file is empty"},
@@ -321,9 +323,9 @@ TEST_SUITE("runs_table") {
         {"t.csv", "Step,a-1 - loss,a-1 - loss\n0,1,1\n", "t.csv:1: two columns are called 'a-1 - loss'"},
         {"t.jsonl", object + "\n[1, 2]\n", "t.jsonl:2: the line is no JSON object"},
         {"t.jsonl", object + "\n{\"arm\": \n", "t.jsonl:2: the line is not JSON"},
-        {"t.jsonl", object + "\n{\"arm\": \"b\", \"loss\": 1}\n", "t.jsonl:2: seed: '' is no whole number"},
+        {"t.jsonl", object + "\n{\"arm\": \"b\", \"loss\": 1}\n", "t.jsonl:2: seed: '' is no whole number from 0 on"},
         {"t.jsonl", object + "\n{\"arm\": \"b\", \"seed\": 2, \"loss\": [1, 2]}\n", "t.jsonl:2: loss of 'b': '' is no number"},
-        {"t.jsonl", object + "\n{\"arm\": \"b\", \"seed\": 2.5, \"loss\": 1}\n", "t.jsonl:2: seed: '2.5' is no whole number"},
+        {"t.jsonl", object + "\n{\"arm\": \"b\", \"seed\": 2.5, \"loss\": 1}\n", "t.jsonl:2: seed: '2.5' is no whole number from 0 on"},
         {"t.jsonl", object + "\n{\"arm\": \"b\", \"seed\": 2, \"loss\": null}\n", "t.jsonl:2: loss of 'b': '' is no number"},
         {"t.jsonl", object + "\n{\"arm\": \"b\", \"seed\": 2, \"loss\": 1, \"loss\": 2}\n", "t.jsonl:2: the line names \"loss\" twice"},
         {"t.jsonl", object + "\n\n" + object + "\n", "t.jsonl:2: the line is empty"},
