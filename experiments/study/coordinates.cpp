@@ -97,10 +97,12 @@ StudyResult coordinates_report(CsvRows const& rows) {
   };
   for (auto const& group : grouped(lines, what)) {
     if (group.lines.size() < 2) continue;
-    auto const exponent = short_number(trend_over(group.lines, "width", true).first, 2);
-    table.rows.push_back({group.name, exponent});
+    double const exponent = trend_over(group.lines, "width", true).first;
+    table.rows.push_back({group.name, short_number(exponent, 2)});
     if (group.lines.front().number("step") == last)
-      result.sentences.push_back(fmt::format("{}: the mean of |x| goes as the width to the power {}", group.name, exponent));
+      result.sentences.push_back(group.name + (std::isfinite(exponent)
+                                                   ? ": the mean of |x| goes as the width to the power " + short_number(exponent, 2)
+                                                   : ": the mean of |x| is not finite, or 0, at some width"));
   }
   result.tables = {table};
   return result;

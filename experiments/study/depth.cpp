@@ -45,8 +45,8 @@ struct DepthSettings : Settings {
   }
 };
 
-/// What is smaller than this share of the first layer's value is within rounding, in float64.
-constexpr double depth_rounding = 1e-13;
+/// No smaller share of the first layer's value is drawn or named.
+constexpr double least_share = 1e-13;
 
 std::vector<std::string> const depth_projections{"query", "key", "value"};
 
@@ -158,12 +158,28 @@ std::string stack_of(CsvLine const& line) {
   return fmt::format("{}, {}{}", skips_of(line), norm_of(line), line["step"] == "0" ? "" : fmt::format(", after {} updates", line["step"]));
 }
 
+/// Whether log(−log r) is over twice as straight over the layer as −log r, which is a line for r = c e^(−a layer): by the standard errors
+/// of the slopes, relative to these.
+bool doubly_exponential(std::vector<double> const& layers, std::vector<double> const& log_logs) {
+  auto const twice = fit_line(layers, log_logs), once = fit_line(layers, mapped(log_logs, [](double y) { return std::exp(y); }));
+  return 2 * twice.standard_error.value() * std::abs(once.slope) < once.standard_error.value() * twice.slope;
+}
+
+/// The power of L in proportion to which all means are within a quarter, if their standard errors are, too.
+std::string power_of_depth(CsvLines const& lines) {
+  double const exponent = trend_over(lines, "depth", true).first;
+  auto const factors = mapped(lines, [&](CsvLine const& line) { return line.number("mean") / std::pow(line.number("depth"), exponent); });
+  auto const precise = [](CsvLine const& line) { return line.number("standard_error") <= line.number("mean") / 4; };
+  bool const fits = std::ranges::max(factors) <= 1.25 * std::ranges::min(factors) && std::ranges::all_of(lines, precise);
+  return fits ? "L^" + short_number(exponent, 2) : "no power of L";
+}
+
 StudyResult depth_report(CsvRows const& rows) {
   auto result = result_of({"skips", "norm", "depth", "step", "layer", "quantity", "mean", "standard_error"}, rows);
   auto const lines = csv_lines(result.csv, "results.csv");
   double const deepest = std::ranges::max(numbers_of(lines, "depth"));
   std::string const all_layers = "0", first_layer = "1";
-  StudyTable table{fmt::format("By depth (what is below {:g} times the first layer's is within rounding)", depth_rounding),
+  StudyTable table{"By depth",
                    {{"stack", "residual after the last", "‖∂L/∂W_q‖ of the first layer", "of the last", "of all", "‖∂L/∂W_k‖ of all",
                      "‖∂L/∂W_v‖ of all"}}};
   for (auto const& [name, of_stack] : grouped(lines, stack_of)) {
@@ -179,22 +195,23 @@ StudyResult depth_report(CsvRows const& rows) {
         shown.push_back(lines_with(of_depth, {{"quantity", quantity}, {"layer", layer}}).at(0).number("mean"));
       for (double const value : shown) row.push_back(fmt::format("{:.3g}", value));
       if (line.number("depth") != deepest) continue;
-      share = shown[2] <= depth_rounding * shown[1] ? fmt::format("at most {:g} times the first's, within rounding", depth_rounding)
-                                                    : fmt::format("{:.2g} times the first's", shown[2] / shown[1]);
+      share = shown[2] <= least_share * shown[1] ? fmt::format("at most {:g} times the first's", least_share)
+                                                 : fmt::format("{:.2g} times the first's", shown[2] / shown[1]);
       collapse = lines_with(of_depth, {{"quantity", "collapse"}});
     }
     if (collapse.size() > 2) {
-      double const slope = fit_line(numbers_of(collapse, "layer"), numbers_of(collapse, "mean")).slope;
+      auto const layers = numbers_of(collapse, "layer"), log_logs = numbers_of(collapse, "mean");
       result.sentences.push_back(
-          fmt::format("{}: log(−log residual) rises by {:.3f} a layer where the residual is between 1e-12 and 0.5 ({} layers): {}", name,
-                      slope, collapse.size(), slope > 0.1 ? "doubly exponential" : "slower than doubly exponential"));
+          fmt::format("{0}: log(−log residual) rises by {1:.3f} a layer where the residual is between 1e-12 and 0.5 ({2} layers), "
+                      "{3}far straighter than log residual: {3}doubly exponential",
+                      name, fit_line(layers, log_logs).slope, collapse.size(), doubly_exponential(layers, log_logs) ? "" : "not "));
     }
     auto const totals = lines_with(of_stack, {{"quantity", "gradient_query"}, {"layer", all_layers}});
     if (totals.size() > 2)
       result.sentences.push_back(fmt::format(
-          "{}: ‖∂L/∂W_q‖ of all layers together is {:.3g} at L = {} and {:.3g} at L = {}, fitted by L^{}; of {} layers the last has {}",
-          name, totals.front().number("mean"), totals.front()["depth"], totals.back().number("mean"), totals.back()["depth"],
-          short_number(trend_over(totals, "depth", true).first, 2), deepest, share));
+          "{}: ‖∂L/∂W_q‖ of all layers together is {:.3g} at L = {} and {:.3g} at L = {}, fitted by {}; of {} layers the last has {}", name,
+          totals.front().number("mean"), totals.front()["depth"], totals.back().number("mean"), totals.back()["depth"],
+          power_of_depth(totals), deepest, share));
   }
   result.tables = {table};
   return result;
@@ -213,14 +230,14 @@ Study depth(DepthSettings const& settings, StudyContext const& context) {
   return study;
 }
 
-/// Adds a panel per norm, a line per kind of skips: a quantity by layer, up to the first that is within rounding.
+/// Adds a panel per norm, a line per kind of skips: a quantity by layer, up to the first below the least share.
 void add_panels(Figure& figure, CsvLines const& lines, std::string const& quantity, std::string const& title) {
   auto const layer = [](CsvLine const& line) { return line["layer"] == "0" ? std::nan("") : line.number("layer"); };
   for (auto const& [norm, some] : grouped(lines_with(lines, {{"quantity", quantity}}), norm_of)) {
     auto curves = curves_of(grouped(some, skips_of), layer);
     for (auto& curve : curves) {
       auto& points = curve.points;
-      double const least = depth_rounding * points.front().y;
+      double const least = least_share * points.front().y;
       points.erase(std::ranges::find_if(points, [least](CurvePoint const& point) { return point.y <= least; }), points.end());
     }
     figure.panels.push_back(panel_of(norm + title, std::move(curves), true));
@@ -235,8 +252,8 @@ std::vector<StudyPart> depth_page(StudyRecord const& record) {
     auto const when = step == "0" ? "at initialisation" : fmt::format("after {} updates", step);
     auto const caption = fmt::format(
         "By layer of a stack of {} layers, {}; means over draws ± 2 standard errors; an interval that reaches 0 ends at the axis. "
-        "What is below {:g} times the first layer's is within rounding: a curve ends before it.",
-        deepest, when, depth_rounding);
+        "A curve ends before what is at most {:g} times its first value.",
+        deepest, when, least_share);
     auto const suffix = step == "0" ? "" : "_" + step;
     Figure residuals{
         .name = "rank_collapse" + suffix, .title = "Share of the tokens that is not their mean", .caption = caption, .across = 3};

@@ -244,8 +244,9 @@ StudyResult length_report(CsvRows const& rows) {
     worst = std::max(worst, std::abs(line.number("mean") - line.number("theory")) / error);
     ++compared;
   }
-  result.sentences = {
-      fmt::format("{} numbers beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off", compared, worst)};
+  if (compared > 0)
+    result.sentences = {fmt::format("{} numbers beside their exact expectations at finite n: the furthest lies {:.1f} standard errors off",
+                                    compared, worst)};
 
   StudyTable jacobian{"‖J‖² of normal scores", {{"scores", "‖J‖²", "± standard error", "exact"}}};
   for (auto const& [keys, of_keys] :
@@ -259,7 +260,8 @@ StudyResult length_report(CsvRows const& rows) {
                     "starts at 1",
                     keys, peak["sigma"], peak.number("theory"), 2 * std::sqrt(2 * std::log(peak.number("keys")))));
   }
-  StudyTable exponents{"Gap function on the sphere: exponent over n", {{"width d", "measured", "± standard error", "2/(d − 1)"}}};
+  StudyTable exponents{"Gap function on the sphere: exponent over n",
+                       {{"width d", "measured", "± standard error", "2/(d − 1) if log n ≫ d"}}};
   for (auto const& [width, of_width] : grouped(lines_with(lines, {{"scores", "sphere"}, {"quantity", "gap_function"}}), by("width"))) {
     if (of_width.size() < 2) continue;
     auto const [slope, error] = trend_over(of_width, "keys", true);

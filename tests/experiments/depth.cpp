@@ -1,5 +1,7 @@
 // The study of depth: the laws that it is made to show, and settings that make no sense.
 
+#include <fmt/ranges.h>
+
 #include "experiments/folder/csv.hpp"
 #include "experiments/study/study.hpp"
 #include "tests/experiments/said.hpp"
@@ -32,8 +34,8 @@ TEST_SUITE("depth") {
       CHECK(std::sqrt(of.at(12) / of.at(2)) == doctest::Approx(1).epsilon(0.25));
       CHECK(residuals["rsqrt_depth " + norm].at(12) > 0.8);
     }
-    test::check_holds(test::get(study / "report.html"), {"not their mean", "doubly exponential", "after 2 updates", "± 2 standard errors",
-                                                         "has at most 1e-13 times the first"});
+    test::check_holds(test::get(study / "report.html"), {"not their mean", ": not doubly exponential", "after 2 updates",
+                                                         "± 2 standard errors", "has at most 1e-13 times the first"});
   }
 
   TEST_CASE_FIXTURE(test::InFolder, "gradients of queries, keys and values: at initialisation whatever the steps; updates change them") {
@@ -60,6 +62,47 @@ TEST_SUITE("depth") {
     // AdamW lowers L: by ‖∂L/∂W‖₁ times the rate to first order, so the residuals and the norms stay near.
     for (auto const& [key, mean] : both)
       if (key.starts_with("3 ")) CHECK(mean == doctest::Approx(both.at("0" + key.substr(1))).epsilon(0.2));
+  }
+
+  /// The report's sentences on stacks whose −log residual is u of the layer, and with these gradients by depth.
+  std::string reported(std::pair<Index, Index> layers, double (*u)(double layer), std::map<Index, double> const& gradients,
+                       double relative_error = 0.1) {
+    auto const& kind = Registry<StudyKind>::at("depth", "no");
+    auto const settings = kind.settings();
+    CsvRows rows;
+    for (auto const& each : gradients) {
+      auto const add = [&](Index layer, std::string const& quantity, double mean) {
+        rows.push_back(line_of("one", "post", each.first, 0, layer, quantity, mean, relative_error * mean));
+      };
+      add(each.first, "residual", 0.1);
+      for (std::string const projection : {"query", "key", "value"}) {
+        add(0, "gradient_" + projection, each.second);
+        add(1, "gradient_" + projection, 1);
+        add(each.first, "gradient_" + projection, 0);
+      }
+      for (Index layer = layers.first; layer <= layers.second; ++layer) add(layer, "collapse", std::log(u(static_cast<double>(layer))));
+    }
+    return fmt::format("{}", fmt::join(kind.make(*settings, {}).report(rows).sentences, "; "));
+  }
+
+  TEST_CASE("doubly exponential is what is straight in log(−log r), whatever the layers; a power of L is what fits all depths") {
+    using Function = double (*)(double);
+    std::map<Index, double> const square{{4, 1}, {8, 4.2}, {16, 16}}, exponential{{4, 2.47}, {8, 70}, {16, 5.7e7}};
+    for (auto const& layers : {std::pair<Index, Index>{1, 3}, {1, 5}, {1, 12}, {8, 10}, {3, 16}}) {
+      CAPTURE(layers.first);
+      CAPTURE(layers.second);
+      for (Function const u : std::vector<Function>{[](double t) { return 0.7 * std::exp(1.1 * t); },  //
+                                                    [](double t) { return 0.02 * std::exp(0.05 * t); }})
+        test::check_holds(reported(layers, u, square), {": doubly exponential", "by L^2.00"});
+      for (Function const u :
+           std::vector<Function>{[](double t) { return 0.3 * t; }, [](double t) { return 2 * t; }, [](double t) { return 0.7 + 0.1 * t; },
+                                 [](double t) { return 3 * std::log(t + 1); }, [](double t) { return 0.9 + 0.01 * std::sin(t); }})
+        test::check_holds(reported(layers, u, exponential),
+                          {": not doubly exponential", "by no power of L", "has at most 1e-13 times the first's"});
+    }
+    Function const u = [](double t) { return t; };
+    test::check_holds(reported({1, 5}, u, {{4, 1.29}, {8, 2.43}, {16, 1.33}}), {"by no power of L"});
+    test::check_holds(reported({1, 5}, u, square, 0.6), {"by no power of L"});
   }
 
   TEST_CASE("an interval that reaches below 0 keeps its end; a logarithmic axis has room down to a tenth of the value") {

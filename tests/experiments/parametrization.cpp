@@ -173,6 +173,15 @@ TEST_SUITE("parametrization") {
     test::check_holds(test::get(study / "report.html"), {"mup, logits, after 10 steps: the mean of |x| goes as the width to the power "});
   }
 
+  TEST_CASE_FIXTURE(test::InFolder, "activations that are not finite have no power of the width") {
+    auto const study = test::trained(
+        folder, "c",
+        "study: {kind: coordinates, parametrization: [standard], width: [8, 16], steps: [2], draws: 2, heads: 2, lr: 1e30, base: 8}\n");
+    auto const page = test::get(study / "report.html");
+    test::check_holds(page, {"the mean of |x| is not finite, or 0, at some width"});
+    CHECK(page.find("to the power") == page.npos);
+  }
+
   TEST_CASE("what has no rule is refused by place") {
     test::GoodRun const run({"name: bad", "data: {kind: copy}", "model: {kind: gpt, width: 32, parametrization: {kind: mup, base: 16}}",
                              "init: {std: 0.02}", "train: {steps: 1}"});

@@ -114,6 +114,13 @@ TEST_SUITE("softmax_length") {
                       {"Gap function", "what softmax passes", "84 numbers beside", "the exact ‖J‖² is largest at 6"});
   }
 
+  TEST_CASE_FIXTURE(test::InFolder, "the sphere alone: its limit has a condition, and nothing is compared with exact expectations") {
+    auto const page =
+        test::get(study(folder, "keys: [16, 32], sigma: [], correlation: [], width: [300], variants: [], scores: 10000") / "report.html");
+    test::check_holds(page, {"if log n ≫ d"});
+    CHECK(page.find("numbers beside") == page.npos);
+  }
+
   /// What the variants make of the scores of a row that was trained with 6 keys; the keys' distances are their places.
   std::vector<double> plain_scores(std::string const& variant, std::vector<double> e) {
     auto const n = static_cast<double>(e.size()), trained = 6.0;
