@@ -34,14 +34,14 @@ std::string title_of(Candidates const& candidates) {
 StudyRecord record_of(std::vector<Candidates> const& bases) {
   StudyRecord record;
   record.kind = "ledger", record.name = "judge-ledger";
-  record.csv = {{"base", "candidate", "pairs", "difference", "e", "p", "verdict", "stands"}};
+  record.csv = {{"base", "number", "candidate", "pairs", "difference", "e", "p", "verdict", "stands"}};
   for (auto const& candidates : bases) {
     record.sentences.push_back(title_of(candidates) + ": " + in_words(candidates));
     auto const stands = standing_verdicts(candidates);
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       auto const& line = candidates[i];
       auto const difference = real_at(line, "difference");
-      record.csv.push_back({title_of(candidates), line["name"], line["pairs"].dump(),
+      record.csv.push_back({title_of(candidates), fmt::format("{}", i + 1), line["name"], line["pairs"].dump(),
                             difference ? fmt::format("{:.4g}", *difference) : "infinite", fmt::format("{:.4g}", line["e"].get<double>()),
                             fmt::format("{:.2g}", line["p"].get<double>()), line["verdict"], stands[i] ? "yes" : "no"});
     }

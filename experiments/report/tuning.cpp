@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -38,7 +39,17 @@ Axis grid_axis(TuningScores const& tuning) {
   auto const ticks = std::move(axis.ticks);
   axis = axis_of_values({numbers->begin(), numbers->end()}, axis.name);
   axis.ticks = ticks;
-  for (std::size_t i = 0; i < ticks.size(); ++i) axis.ticks[i].at = (*numbers)[i];
+  auto const share = [&](double x) {
+    return (axis.log ? std::log(x / axis.low) / std::log(axis.high / axis.low) : (x - axis.low) / (axis.high - axis.low));
+  };
+  std::map<double, std::string*> rising;
+  for (std::size_t i = 0; i < ticks.size(); ++i) rising[axis.ticks[i].at = (*numbers)[i]] = &axis.ticks[i].text;
+  double last = -1;
+  for (auto const& [at, text] : rising)  // of points that were drawn, some are too near for two labels
+    if (share(at) - last < 0.07)
+      text->clear();
+    else
+      last = share(at);
   return axis;
 }
 
