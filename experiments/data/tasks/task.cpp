@@ -38,23 +38,24 @@ class TaskDataset : public DrawnDataset {
     facts_.description = values_of(*task_);
     facts_.description["task"] = name_;
     facts_.description["tokens"] = vocabulary();
-    add_known_losses();
+    facts_.known_losses = [this](Index count, Index length) { return known_losses(count, length); };
   }
 
  private:
-  void add_known_losses() {
-    Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
+  /// The mean losses of the task's known predictors on the first `rows` held-out sequences.
+  std::vector<std::pair<std::string, double>> known_losses(Index rows, Index context) const {
     std::map<std::string, double> sums;
     double count = 0;
-    for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
+    for (Index row = 0; row < std::min(held_out(), rows); ++row) {
       Batch one = validation(row, 1, context);
       auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
       auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
-      if (losses.empty()) return;
+      if (losses.empty()) return {};
       for (auto const& [name, loss] : losses) sums[name] += loss;
       count += counted(one["targets"]);
     }
-    for (auto const& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
+    for (auto& [name, loss] : sums) loss /= count;
+    return {sums.begin(), sums.end()};
   }
 
   Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {

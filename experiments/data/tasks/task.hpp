@@ -44,7 +44,7 @@ struct Task : Settings {
 };
 
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. References are the loss of
-/// guessing, ln answers, and the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need more).
+/// guessing, ln answers, and the known predictors' losses on the sequences of an evaluation.
 std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, DataContext const& context);
 
 template <class T>
