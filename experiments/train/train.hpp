@@ -100,8 +100,8 @@ class Trainer {
   Pass pass_for(Index micro_batch, Observer const* observer) const;
   StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
+  /// Rows of a validation batch, and the number of batches that are evaluated.
   Index validation_rows() const { return settings_.train.evaluate.batch.value_or(settings_.train.batch); }
-  /// Number of validation batches that are evaluated, each of validation_rows().
   Index validation_batches() const;
   void validate(Row& row, std::string const& prefix, Index most) const;
   void start();

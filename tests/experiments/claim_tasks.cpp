@@ -93,7 +93,7 @@ TEST_SUITE("claim_tasks") {
   }
 
   TEST_CASE("modular_addition: the whole table, split once by the seed; an epoch is every row once") {
-    auto const data = task("modular_addition", {{"modulus", 5}, {"training", 0.4}, {"validation", 15}}, 3);
+    auto const data = task("modular_addition", {{"modulus", 5}, {"training", 0.4}, {"validation", 5000}}, 3);
     auto const terms = [](Batch const& batch) {
       std::set<std::pair<Index, Index>> all;
       for (auto const& row : rows_of(batch)) all.emplace(row.inputs[0], row.inputs[1]);
@@ -102,6 +102,8 @@ TEST_SUITE("claim_tasks") {
     auto const trained = terms(data->training(0, 10, 3)), held_out = terms(data->validation(0, 15, 3));
     CHECK(trained.size() == 10);
     CHECK(held_out.size() == 15);
+    CHECK(data->validation_batches(1, 3) == 15);
+    CHECK(data->describe()["validation"] == 15);
     for (auto const& row : trained) CHECK(!held_out.contains(row));
     for (Index epoch = 0; epoch < 3; ++epoch) {
       CHECK(terms(data->training(epoch, 10, 3)) == trained);

@@ -14,7 +14,10 @@
 namespace heed {
 
 std::vector<Field> Task::fields() {
-  return extended(keys(), {field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6)});
+  return extended(keys(),
+                  {field(&validation, "validation",
+                         "number of held-out sequences, the same for every seed (of modular_addition at most the sums that do not train)")
+                       .in(1, 1e6)});
 }
 
 namespace {
@@ -32,11 +35,14 @@ Tensor lengths_of(Batch const& batch) {
 class TaskDataset : public DrawnDataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, DataContext const& context)
-      : DrawnDataset(context.seed, context.kind + ".held_out", task->validation), task_(std::move(task)), name_(context.kind) {
+      : DrawnDataset(context.seed, context.kind + ".held_out", std::min(task->validation, task->sizes().most_held_out)),
+        task_(std::move(task)),
+        name_(context.kind) {
     facts_.signature = Signature::tokens(task_->sizes().tokens);
     facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
     facts_.description = values_of(*task_);
     facts_.description["task"] = name_;
+    facts_.description["validation"] = held_out();
     facts_.description["tokens"] = vocabulary();
     facts_.known_losses = [this](Index count, Index length) { return known_losses(count, length); };
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,9 +22,10 @@ struct TaskRow {
 
 /// What a task's sequences need and offer.
 struct TaskSizes {
-  Index tokens;            ///< token ids, the blank included
-  Index shortest_context;  ///< that a sequence fits into
-  Index answers;           ///< possible answers, for the chance level
+  Index tokens;                                             ///< token ids, the blank included
+  Index shortest_context;                                   ///< that a sequence fits into
+  Index answers;                                            ///< possible answers, for the chance level
+  Index most_held_out = std::numeric_limits<Index>::max();  ///< different held-out sequences
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
