@@ -140,7 +140,7 @@ class Evaluator {
     result.whole.values = whole.values(run_.step);
     result.whole.errors = whole.errors(run_.step);
     if (!texts_.empty()) result.search = options_.search;
-    if (result.whole.values.find("loss") != nullptr) result.references = data_->reference_losses();
+    if (result.whole.values.find("loss") != nullptr) result.references = data_->reference_losses(rows.rows, run_.model->context());
     return result;
   }
 

@@ -39,11 +39,13 @@ nlohmann::json Dataset::describe() const {
   return result;
 }
 
-std::vector<std::pair<std::string, double>> Dataset::reference_losses() const {
+std::vector<std::pair<std::string, double>> Dataset::reference_losses(Index rows, Index context) const {
   std::vector<std::pair<std::string, double>> result;
   if (!facts_.comparable) return result;
   for (auto const& [order, loss] : ngram_losses(facts_)) result.emplace_back(order + "-gram", loss);
   result.insert(result.end(), facts_.bounds.begin(), facts_.bounds.end());
+  if (facts_.known_losses)
+    for (auto& each : facts_.known_losses(rows, context)) result.push_back(std::move(each));
   return result;
 }
 

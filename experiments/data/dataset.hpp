@@ -73,6 +73,8 @@ struct DataFacts {
   /// The lowest expected loss of any model on the first `rows` validation sequences of `context` tokens, in nats per token: −log P of
   /// their tokens under the distribution that they were drawn from. Null: unknown.
   std::function<double(Index rows, Index context)> optimum;
+  /// The mean losses of known predictors on the same sequences, in nats per token: {"order 1", 0.88}. Null: there are none.
+  std::function<std::vector<std::pair<std::string, double>>(Index rows, Index context)> known_losses;
   /// A sentence on the labelled examples that do not fit into `context` tokens; nothing if all fit.
   std::function<std::optional<std::string>(Index context)> cut_short = [](Index) { return std::nullopt; };
 };
@@ -121,8 +123,9 @@ class Dataset {
   std::string source_tokenizer() const;
   /// The description with the n-grams' losses, "ngram": {"1": nats, …}.
   nlohmann::json describe() const;
-  /// Losses to compare a model's validation loss with, in nats per token: {"5-gram", 1.669}, {"entropy", 1.234}.
-  std::vector<std::pair<std::string, double>> reference_losses() const;
+  /// Losses to compare a model's loss on the first `rows` validation sequences of `context` tokens with, in nats per token: {"5-gram",
+  /// 1.669}, {"entropy", 1.234}. Those of known predictors are on these sequences, others on all of the validation split.
+  std::vector<std::pair<std::string, double>> reference_losses(Index rows, Index context) const;
 
  protected:
   DataFacts facts_;

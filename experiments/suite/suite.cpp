@@ -59,6 +59,8 @@ Document ablation_of(Document file, Yaml::Entry const& task, std::vector<std::st
 SuiteTask task_of(Document const& file, Yaml::Entry const& task, std::vector<std::string> const& overrides, Folders folders,
                   fs::path const& folder) {
   if (task.value.kind == Yaml::NodeKind::map) {
+    for (char const* const name : {"results.csv", "summary.md", "summary.json", "report.html", "figures"})
+      if (*fs::path(task.key).begin() == name) throw ConfigError(task.location, fmt::format("tasks: {} is a file of the suite", task.key));
     if (folders.runs.empty()) folders.runs = folders.output;
     folders.output = folder;
     return {task.key, task.location, load_ablation(ablation_of(file, task, overrides), {}, folders)};
@@ -159,6 +161,7 @@ Suite load_suite(fs::path const& path, std::vector<std::string> const& overrides
   if (tasks == nullptr || tasks->kind != Yaml::NodeKind::map || tasks->entries.empty())
     throw ConfigError(location_of(file, "tasks"),
                       "tasks: wants names with keys of a run, {copy: {data.length: 8}, …}, or with a file of an ablation");
+  if (auto const* const claim = file.root.entry("claim")) throw ConfigError(claim->location, "claim: belongs to an ablation, not a suite");
   bool const all_files =
       std::ranges::none_of(tasks->entries, [](Yaml::Entry const& each) { return each.value.kind == Yaml::NodeKind::map; });
   for (auto const& entry : file.root.entries)

@@ -46,7 +46,8 @@ CsvRows results_of(Suite const& suite, std::vector<Index>& seeds) {
   for (std::size_t i = 0; i < materials.size(); ++i)
     for (auto const& arm : materials[i].arms) {
       task = suite.tasks[i].name;
-      auto const size = static_cast<double>(arm.parameters), speed = arm.tokens_per_second.value_or(std::nan(""));
+      auto const size = arm.parameters > 0 ? static_cast<double>(arm.parameters) : std::nan("");  // 0: no trial has finished
+      auto const speed = arm.tokens_per_second.value_or(std::nan(""));
       if (arm.estimate) add(arm.name, "", "mean", arm.estimate->mean, arm.estimate->interval);
       if (arm.difference) add(arm.name, "", "difference", arm.difference->mean, arm.difference->interval);
       add(arm.name, "", "parameters", size);

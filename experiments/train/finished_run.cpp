@@ -30,9 +30,9 @@ void add_selection(nlohmann::ordered_json& summary, FinishedRun const& run) {
 }
 
 /// What the values are held against. (`yardsticks` is the file format's word for reference losses.)
-void add_references(nlohmann::ordered_json& summary, Dataset const& data) {
-  for (auto const& [name, loss] : data.reference_losses()) summary["yardsticks"][name] = loss;
-  for (auto const& [name, values] : data.facts().baselines)
+void add_references(nlohmann::ordered_json& summary, Trainer const& trainer) {
+  for (auto const& [name, loss] : trainer.reference_losses()) summary["yardsticks"][name] = loss;
+  for (auto const& [name, values] : trainer.data().facts().baselines)
     for (auto const& [metric, value] : values)
       summary["baselines"].push_back({{"name", name}, {"metric", "validation." + metric}, {"value", number(value)}});
 }
@@ -82,7 +82,7 @@ nlohmann::ordered_json summary_of(FinishedRun const& run, std::filesystem::path 
       {"name", run.settings.name}, {"finished", true}, {"steps", trainer.step()}, {"parameters", trainer.parameters().elements()}};
   for (auto const& [name, value] : run.values().values) summary[name] = number(value);
   add_selection(summary, run);
-  add_references(summary, trainer.data());
+  add_references(summary, trainer);
   summary["time.seconds"] = run.seconds;
   summary["time.tokens_per_second"] = number(tokens_per_second(trainer.tokens_read(), run.seconds_here));
   summary["memory.peak"] = static_cast<Index>(run.memory_peak);
@@ -118,7 +118,7 @@ void print_result(FinishedRun const& run, std::filesystem::path const& folder) {
                100 * value_or_nan(last, "validation.accuracy"));
   if (double const* const averaged = last.find("validation.ema.loss"))
     fmt::print("  with averaged weights {}\n", short_number(*averaged, 4));
-  for (auto const& [name, reference_loss] : run.trainer.data().reference_losses())
+  for (auto const& [name, reference_loss] : run.trainer.reference_losses())
     fmt::print("  {:<10} {:.4f} (this run {})\n", name, reference_loss, short_number(loss - reference_loss, 4, true));
   for (auto const& [name, values] : run.trainer.data().facts().baselines)
     for (auto const& [metric, value] : values)

@@ -230,13 +230,20 @@ void Trainer::validate(Row& row, std::string const& prefix, Index most) const {
   zero_shot_->measure(row, prefix);
 }
 
+Index Trainer::validation_batches() const {
+  return settings_.train.evaluate.count(data_->validation_batches(validation_rows(), model_->context()));
+}
+
+std::vector<std::pair<std::string, double>> Trainer::reference_losses() const {
+  return data_->reference_losses(validation_batches() * validation_rows(), model_->context());
+}
+
 void Trainer::evaluate(Row& row, Index max_batches) {
-  Index const rows = settings_.train.evaluate.batch.value_or(settings_.train.batch);
-  Index const count = std::min(max_batches, settings_.train.evaluate.count(data_->validation_batches(rows, model_->context())));
+  Index const count = std::min(max_batches, validation_batches());
   if (count == 0) return;
   validate(row, "validation", count);
   if (auto const& optimum = data_->facts().optimum)
-    row.set("validation.excess", *row.find("validation.loss") - optimum(count * rows, model_->context()));
+    row.set("validation.excess", *row.find("validation.loss") - optimum(count * validation_rows(), model_->context()));
   if (!average_) return;
   WithAverage const averaged(*average_);
   validate(row, "validation.ema", count);

@@ -76,6 +76,8 @@ class Trainer {
   /// Measures at most so many validation batches, as `validation.…` and, with averaged weights, `validation.ema.…`; if the lowest possible
   /// loss is known, also `validation.excess`, the difference to it. Sets nothing if there are no validation data.
   void evaluate(Row& row, Index max_batches = std::numeric_limits<Index>::max());
+  /// Losses to compare that of evaluate() with, on the same sequences.
+  std::vector<std::pair<std::string, double>> reference_losses() const;
   /// Throws ConfigError at this location if neither training nor an evaluation nor a probe of this run records a metric.
   void require_metric(Location const& location, std::string const& metric);
   /// The files of the data and of zero-shot evaluations, and "init.from", the initial weights.
@@ -98,6 +100,9 @@ class Trainer {
   Pass pass_for(Index micro_batch, Observer const* observer) const;
   StepResults accumulate_gradients(bool shared, Observer const* observer = nullptr);
   [[noreturn]] void diagnose(std::string const& what);
+  /// Rows of a validation batch, and the number of batches that are evaluated.
+  Index validation_rows() const { return settings_.train.evaluate.batch.value_or(settings_.train.batch); }
+  Index validation_batches() const;
   void validate(Row& row, std::string const& prefix, Index most) const;
   void start();
   void go_on();

@@ -1,6 +1,8 @@
 // The tasks of claims: every target by another computation than the task's, and known losses by enumeration.
 
+#include "tests/experiments/said.hpp"
 #include "tests/experiments/task.hpp"
+#include "tests/json.hpp"
 
 TEST_SUITE("claim_tasks") {
   using namespace heed;
@@ -60,16 +62,38 @@ TEST_SUITE("claim_tasks") {
       }
       order_1 += probability * loss / 3;
     }
-    auto const losses = data->facts().bounds;
+    auto const losses = data->reference_losses(1000, 64);
     REQUIRE(losses.size() == 3);
     CHECK(losses[2].first == "order 1");
     CHECK(losses[2].second == doctest::Approx(order_1).epsilon(0.02));
+    // Of three rows: the mean of theirs, each by the counts so far.
+    double of_three = 0;
+    for (auto const& [inputs, targets] : rows_of(data->validation(0, 3, 64))) {
+      std::map<std::pair<Index, Index>, double> pairs;
+      std::map<Index, double> single;
+      for (std::size_t t = 0; t < 3; ++t) {
+        of_three -= std::log((pairs[{inputs[t], targets[t]}]++ + 1) / (single[inputs[t]]++ + 2)) / 9;
+      }
+    }
+    CHECK(data->reference_losses(3, 64)[2].second == doctest::Approx(of_three).epsilon(1e-12));
     for (auto const& [inputs, targets] : rows_of(data->training(0, 20, 3)))
       for (std::size_t t = 0; t + 1 < 3; ++t) CHECK(targets[t] == inputs[t + 1]);
   }
 
+  TEST_CASE("known losses are on the rows of the evaluation beside them") {
+    test::Folder const folder;
+    auto const run =
+        test::trained(folder, "a",
+                      "data: {kind: markov_chains, length: 6, validation: 9}\nmodel: {kind: gpt, layers: 1, heads: 1, width: 8, "
+                      "context: 8}\ntrain: {steps: 1, batch: 2, evaluate: {batch: 4, batches: 1}}\n");
+    auto const data = task("markov_chains", {{"length", 6}, {"validation", 9}});
+    CHECK(test::json_of(run / "summary.json")["yardsticks"]["order 1"] == data->reference_losses(4, 8)[2].second);
+    test::run_well({"evaluate", run.string()});
+    CHECK(test::json_of(run / "evaluation-validation/results.json")["references"]["order 1"] == data->reference_losses(9, 8)[2].second);
+  }
+
   TEST_CASE("modular_addition: the whole table, split once by the seed; an epoch is every row once") {
-    auto const data = task("modular_addition", {{"modulus", 5}, {"training", 0.4}, {"validation", 15}}, 3);
+    auto const data = task("modular_addition", {{"modulus", 5}, {"training", 0.4}, {"validation", 5000}}, 3);
     auto const terms = [](Batch const& batch) {
       std::set<std::pair<Index, Index>> all;
       for (auto const& row : rows_of(batch)) all.emplace(row.inputs[0], row.inputs[1]);
@@ -78,6 +102,8 @@ TEST_SUITE("claim_tasks") {
     auto const trained = terms(data->training(0, 10, 3)), held_out = terms(data->validation(0, 15, 3));
     CHECK(trained.size() == 10);
     CHECK(held_out.size() == 15);
+    CHECK(data->validation_batches(1, 3) == 15);
+    CHECK(data->describe()["validation"] == 15);
     for (auto const& row : trained) CHECK(!held_out.contains(row));
     for (Index epoch = 0; epoch < 3; ++epoch) {
       CHECK(terms(data->training(epoch, 10, 3)) == trained);
@@ -109,8 +135,10 @@ TEST_SUITE("claim_tasks") {
       for (auto const& [target, count] : next) sum += count;
       for (auto const& [target, count] : next) loss -= count * std::log(count / sum);
     }
-    CHECK(data->facts().bounds[1].first == "exact");
-    CHECK(data->facts().bounds[1].second == doctest::Approx(loss / all).epsilon(0.02));
+    auto const losses = data->reference_losses(1000, 64);
+    CHECK(losses[1].first == "exact");
+    CHECK(losses[1].second == doctest::Approx(loss / all).epsilon(0.02));
+    CHECK(data->reference_losses(1000, 8)[1].second != losses[1].second);
     CHECK(copied > 0);
   }
 

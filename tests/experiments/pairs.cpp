@@ -93,7 +93,7 @@ TEST_SUITE("pairs") {
       CHECK_THROWS_AS(one->validation(4, 300, 64), Error);
       CHECK(one->signature()["targets"].made_by.empty());
       CHECK(one->describe()["task"] == option.name);
-      CHECK(one->reference_losses().front().first == "chance");
+      CHECK(one->reference_losses(1, 64).front().first == "chance");
       auto const tokenizer = restore_tokenizer(one->tokenizer());
       CHECK(tokenizer->vocabulary() == one->vocabulary());
       CHECK_THROWS_WITH_AS(one->training(0, 8, 5), doctest::Contains(("model.context: 5 is too short for " + option.name).c_str()), Error);

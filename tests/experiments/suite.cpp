@@ -160,6 +160,16 @@ metric: validation.accuracy
     test::check_holds(write_suite(suite), {"2 seeds (of 4: those that every arm has finished in every task)"});
   }
 
+  TEST_CASE_FIXTURE(SuiteBench, "an arm of which no trial has finished has no number of parameters") {
+    test::check_ends(test::run_heed({"run", file, "--output", output, "--quiet", "vary={train.optimizer.lr: [0.001, 1.0e+20]}",
+                                     "train.log.every=1", "train.steps=20"}),
+                     4);
+    std::size_t unknown = 0;
+    for (auto const& row : results())
+      if (row[3] == "parameters" && row[4] == "NaN") ++unknown;
+    CHECK(unknown == 3);  // in both tasks, and over them
+  }
+
   TEST_CASE_FIXTURE(SuiteBench, "changes by the command line leave each task its own keys") {
     for (std::string const change : {"set={train.steps: 4}", "data.kind=sort", "seeds=3"}) {
       CAPTURE(change);
@@ -207,6 +217,8 @@ metric: validation.accuracy
     refused("data.kind: copy", "data.kind: cpoy", "5:21: ", "did you mean 'copy'");
     refused("data.kind: copy", "datta: copy", "5:17: ", "did you mean 'data'");
     refused("  copy: {", "  ..: {", "5:3: ", "'..' is not the name of a folder");
+    refused("  copy: {", "  results.csv: {", "5:3: ", "results.csv is a file of the suite");
+    refused("seeds: 2", "seeds: 2\nclaim: {says: a}", "9:1: ", "claim: belongs to an ablation");
     refused("suite: s", "suite: ..", "1:8: ", "'..' is not the name of a folder");
     refused("tasks:\n", "tusks:\n", "", "tasks");
     refused("vary: ", "vray: ", "7:1: ", "did you mean 'vary'");

@@ -148,7 +148,7 @@ TEST_SUITE("text") {
   TEST_CASE("no validation split, and one of its own") {
     auto const none = dataset("abcdef", 0);
     CHECK(none.validation_batches(4, 2) == 0);
-    CHECK(none.reference_losses().empty());
+    CHECK(none.reference_losses(1, 64).empty());
     CHECK(!none.describe().contains("ngram"));
     TextDataset const two(text_of("abcabc"), "words.txt", settings_of("char", 0.1), {}, text_of("xyz"), "held.txt");
     CHECK(two.facts().files.at("text").file == "words.txt");
@@ -264,7 +264,7 @@ TEST_SUITE("text") {
     CHECK(described["tokens"]["validation"] == 111'540);
     CHECK(described["sha256"] == "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed");
     double const known[] = {3.3473, 2.4858, 2.0492, 1.7738, 1.6688, 1.6981};
-    auto const reference_losses = data->reference_losses();
+    auto const reference_losses = data->reference_losses(1, 64);
     REQUIRE(reference_losses.size() == 6);
     for (std::size_t order = 0; order < 6; ++order) {
       CHECK(reference_losses[order].first == std::to_string(order + 1) + "-gram");

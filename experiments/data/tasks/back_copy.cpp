@@ -3,9 +3,9 @@
 //     inputs    s b a t a c b t b
 //     targets   b a t a c b t b …
 //
-// After tokens other than the trigger t the next one is drawn from a table of transitions, the same in all data; s begins every sequence.
-// Where nothing is to be copied, a head has nothing to do. Tokens: 1 is s, 2 … triggers + 1 the triggers, the others follow. Beside the
-// loss the best one possible ("exact").
+// After tokens other than the trigger t the next one is drawn from a table of transitions, shares of U^(1/concentration), the same in all
+// data; s begins every sequence. Where nothing is to be copied, a head has nothing to do. Tokens: 1 is s, 2 … triggers + 1 the triggers,
+// the others follow. Beside the loss the best one possible ("exact").
 
 #include <cmath>
 
@@ -25,7 +25,7 @@ struct BackCopy : Task {
     return {
         field(&vocabulary, "vocabulary", "number of tokens, triggers included").in(3, 10000),
         field(&triggers, "triggers", "number of triggers").in(1, 9999),
-        field(&concentration, "concentration", "of the Dirichlet distribution of transitions: smaller is more predictable").in(0.01, 100)};
+        field(&concentration, "concentration", "c of transitions' shares U^(1/c), U uniform: smaller is more predictable").in(0.01, 100)};
   }
   std::optional<std::string> contradiction() override {
     if (triggers + 2 > vocabulary) return fmt::format("triggers: {} leave no two other tokens of {}", triggers, vocabulary);
@@ -63,7 +63,7 @@ struct BackCopy : Task {
     if (!row.empty()) return row;
     Stream const draws = Stream(0, "back_copy").child(static_cast<std::uint64_t>(token));
     double sum = 0;
-    for (Index i = 0; i < vocabulary; ++i) {  // powers of uniform numbers: near to a Dirichlet's shares, and simple
+    for (Index i = 0; i < vocabulary; ++i) {
       double const share = std::pow(1 - draws.uniform(static_cast<std::uint64_t>(i)), 1 / concentration);
       row.push_back(std::max(share, 1e-12));
       sum += row.back();

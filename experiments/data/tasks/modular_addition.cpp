@@ -20,22 +20,27 @@ struct ModularAddition : Task {
 
   std::vector<Field> keys() override {
     return {field(&modulus, "modulus", "p, the number of residues").in(2, 1000),
-            field(&training, "training", "share of the p² sums that trains").in(0.001, 0.999)};
+            field(&training, "training", "share of the p² sums that trains, which the seed chooses").in(0.001, 0.999)};
   }
-  TaskSizes sizes() const override { return {.tokens = 1 + modulus + 1, .shortest_context = 3, .answers = modulus}; }
+  TaskSizes sizes() const override {
+    return {.tokens = 1 + modulus + 1, .shortest_context = 3, .answers = modulus, .most_held_out = modulus * modulus - trained()};
+  }
 
   void write(TaskRow const& row, Stream const&) const override {
-    Index const all = modulus * modulus, trained = std::clamp<Index>(static_cast<Index>(training * static_cast<double>(all)), 1, all - 1);
-    auto const& order = table(row.seed);
-    Index const part = row.held_out ? all - trained : trained, epoch = row.number / part;
+    Index const part = trained(), epoch = row.number / part;
     Stream const draws = Stream(row.seed, "modular_addition.epoch").child(static_cast<std::uint64_t>(epoch));
-    Index const index = row.held_out ? trained + row.number % part : reordered(row.number % part, part, draws);
-    Index const sum = at(order, index), a = sum / modulus, b = sum % modulus;
+    Index const index = row.held_out ? part + row.number : reordered(row.number % part, part, draws);
+    Index const sum = at(table(row.seed), index), a = sum / modulus, b = sum % modulus;
     row.inputs[0] = 1 + a, row.inputs[1] = 1 + b, row.inputs[2] = 1 + modulus;
     row.targets[2] = 1 + (a + b) % modulus;
   }
 
  private:
+  /// Number of sums that train.
+  Index trained() const {
+    Index const all = modulus * modulus;
+    return std::clamp<Index>(static_cast<Index>(training * static_cast<double>(all)), 1, all - 1);
+  }
   /// The sums in the order of a seed.
   std::vector<Index> const& table(std::uint64_t seed) const {
     if (order_.empty() || seed_ != seed)

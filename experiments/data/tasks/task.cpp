@@ -14,7 +14,10 @@
 namespace heed {
 
 std::vector<Field> Task::fields() {
-  return extended(keys(), {field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6)});
+  return extended(keys(),
+                  {field(&validation, "validation",
+                         "number of held-out sequences, the same for every seed (of modular_addition at most the sums that do not train)")
+                       .in(1, 1e6)});
 }
 
 namespace {
@@ -32,29 +35,33 @@ Tensor lengths_of(Batch const& batch) {
 class TaskDataset : public DrawnDataset {
  public:
   TaskDataset(std::unique_ptr<Task> task, DataContext const& context)
-      : DrawnDataset(context.seed, context.kind + ".held_out", task->validation), task_(std::move(task)), name_(context.kind) {
+      : DrawnDataset(context.seed, context.kind + ".held_out", std::min(task->validation, task->sizes().most_held_out)),
+        task_(std::move(task)),
+        name_(context.kind) {
     facts_.signature = Signature::tokens(task_->sizes().tokens);
     facts_.bounds = {{"chance", std::log(static_cast<double>(task_->sizes().answers))}};
     facts_.description = values_of(*task_);
     facts_.description["task"] = name_;
+    facts_.description["validation"] = held_out();
     facts_.description["tokens"] = vocabulary();
-    add_known_losses();
+    facts_.known_losses = [this](Index count, Index length) { return known_losses(count, length); };
   }
 
  private:
-  void add_known_losses() {
-    Index const context = std::max<Index>(task_->sizes().shortest_context, 64);
+  /// The mean losses of the task's known predictors on the first `rows` held-out sequences.
+  std::vector<std::pair<std::string, double>> known_losses(Index rows, Index context) const {
     std::map<std::string, double> sums;
     double count = 0;
-    for (Index row = 0; row < std::min<Index>(held_out(), 1000); ++row) {
+    for (Index row = 0; row < std::min(held_out(), rows); ++row) {
       Batch one = validation(row, 1, context);
       auto const inputs = one["inputs"].mutable_data<std::int64_t>(), targets = one["targets"].mutable_data<std::int64_t>();
       auto const losses = task_->known_losses({inputs, targets, true, row, seed()});
-      if (losses.empty()) return;
+      if (losses.empty()) return {};
       for (auto const& [name, loss] : losses) sums[name] += loss;
       count += counted(one["targets"]);
     }
-    for (auto const& [name, loss] : sums) facts_.bounds.emplace_back(name, loss / count);
+    for (auto& [name, loss] : sums) loss /= count;
+    return {sums.begin(), sums.end()};
   }
 
   Batch rows(Stream const& draws, RowRange const& range, Index context, bool held_out) const override {

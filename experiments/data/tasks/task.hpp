@@ -1,5 +1,6 @@
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,9 +22,10 @@ struct TaskRow {
 
 /// What a task's sequences need and offer.
 struct TaskSizes {
-  Index tokens;            ///< token ids, the blank included
-  Index shortest_context;  ///< that a sequence fits into
-  Index answers;           ///< possible answers, for the chance level
+  Index tokens;                                             ///< token ids, the blank included
+  Index shortest_context;                                   ///< that a sequence fits into
+  Index answers;                                            ///< possible answers, for the chance level
+  Index most_held_out = std::numeric_limits<Index>::max();  ///< different held-out sequences
 };
 
 /// A synthetic task: settings, and how one sequence is drawn. A new task is a struct with `Declared<DataKind> const
@@ -44,7 +46,7 @@ struct Task : Settings {
 };
 
 /// The sequences of a task. Only answers have targets, so that loss and accuracy are those of the answers. References are the loss of
-/// guessing, ln answers, and the known predictors' losses on the first 1,000 held-out sequences of 64 tokens (more if they need more).
+/// guessing, ln answers, and the known predictors' losses on the sequences of an evaluation.
 std::unique_ptr<Dataset> open_task(std::unique_ptr<Task> task, DataContext const& context);
 
 template <class T>
