@@ -283,6 +283,11 @@ Ablation load_ablation(Document file, std::vector<std::string> const& overrides,
       check_named(change.value.location, change.key);
       if (std::ranges::find(result.varied, change.key) == result.varied.end()) result.varied.push_back(change.key);
     }
+  for (auto const& each : set) {
+    auto const sets = [&](Arm const& arm) { return std::ranges::count(arm.changes, each.key, &Assignment::key) > 0; };
+    if (std::ranges::all_of(result.arms, sets))
+      throw ConfigError(each.value.location, fmt::format("{}: has no effect, because every arm sets it", each.key));
+  }
   Yaml const* const seeds = value_at(file, "seeds");
   result.seeds = seeds != nullptr ? seeds_of(*seeds, "seeds", 1) : std::vector<Index>{1, 2, 3, 4, 5, 6};
   result.tuning = tuning_of(file, result.seeds);
