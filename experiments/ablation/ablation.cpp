@@ -151,9 +151,9 @@ Exit run_ablation(Ablation const& ablation, RunOptions const& options, bool prin
   if (options.fresh && ablation.settings.trials)
     throw ConfigError(
         "--fresh", fmt::format("the trials in {} are other ablations', too: move them aside yourself", ablation.trials_folder().string()));
-  if (options.fresh) put_aside(ablation.folder());
+  if (options.fresh) put_registered_aside(ablation.folder(), ablation.folder());
   FolderLock const joined = join(ablation);
-  register_claim(ablation);
+  if (ablation.settings.claim.given()) register_claim(ablation.folder(), ablation.settings.claim, registration_of(ablation));
   note_signals();
   return Runner(ablation, options).run(prints);
 }

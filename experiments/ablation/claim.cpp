@@ -2,7 +2,6 @@
 
 #include "experiments/ablation/claim.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <ctime>
@@ -16,13 +15,38 @@
 
 #include "experiments/ablation/plan.hpp"
 #include "experiments/config/nearest.hpp"
-#include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
+#include "experiments/folder/folder.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "nn/files/atomic_file.hpp"
 #include "nn/files/json.hpp"
 #include "nn/files/sha256.hpp"
 
 namespace heed {
+
+namespace {
+
+constexpr char const* aside = "finished_aside";  // in claim.json: trials or cells that had ended in folders that were put aside
+
+/// As they are registered.
+std::string criteria_in_words(ClaimSettings const& claim) {
+  return fmt::format("{}", fmt::join(mapped(claim.criteria.items, [](Criterion const& each) { return each.in_words(); }), "; "));
+}
+
+std::string hash_of(std::string const& criteria, std::vector<std::string> const& trials) {
+  return sha256(fmt::format("{}\n{}\n", criteria, fmt::join(trials, "\n")));
+}
+
+/// How many trials or cells have ended in the folder that holds theirs.
+std::size_t ended_in(fs::path const& folder) {
+  std::size_t ended = 0;
+  std::error_code missing;
+  for (auto const& entry : fs::directory_iterator(folder, missing))
+    if (fs::exists(entry.path() / "summary.json", missing)) ++ended;
+  return ended;
+}
+
+}  // namespace
 
 std::vector<Field> PublishedFigure::fields() {
   return {field(&value, "value", "the published number"), field(&seeds, "seeds", "over how many seeds").in(1, 1e6),
@@ -61,6 +85,7 @@ std::optional<std::string> Criterion::contradiction() {
   if (formula && !selects) return "where: is needed by formula";
   for (auto const& condition : where)
     if (condition.find('=') == condition.npos) return fmt::format("where: wants column=value, found '{}'", condition);
+  if (at_least && at_most && *at_least > *at_most) return "at_least: is above at_most";
   if ((formula || margin) == (at_least || at_most))
     return "at_least: give at_least or at_most, or both; of equivalence the margin alone, of formula within alone";
   return std::nullopt;
@@ -117,22 +142,8 @@ std::string CriterionFinding::in_words() const {
   return interval ? fmt::format("{:.4g} [{:.4g}, {:.4g}]", value, interval->low, interval->high) : fmt::format("{:.4g}", value);
 }
 
-void check_claim(Document const& file, Ablation const& ablation) {
-  auto const& criteria = ablation.settings.claim.criteria.items;
-  auto const names = names_of(ablation.arms);
-  for (std::size_t i = 0; i < criteria.size(); ++i) {
-    auto const location = location_of(file, fmt::format("claim.criteria.{}", i));
-    if (!criteria[i].where.empty() && !criteria[i].over_key()) throw ConfigError(location, "where: is for the rows of a study");
-    for (auto const& arm : {criteria[i].arm, criteria[i].from})
-      if (!arm.empty() && std::ranges::find(names, arm) == names.end())
-        throw ConfigError(location, fmt::format("there is no arm '{}'{}; arms: {}", arm, did_you_mean(arm, names), fmt::join(names, ", ")));
-    for (auto const& key : {criteria[i].key, criteria[i].best})
-      for (auto const& arm : ablation.arms) {
-        auto const change = std::ranges::find_if(arm.changes, [&](auto const& each) { return last_word(each.key) == last_word(key); });
-        if (!key.empty() && (change == arm.changes.end() || !parse_real(change->value.text)))
-          throw ConfigError(location, fmt::format("key: arm '{}' has no number for {}", arm.name, key));
-      }
-  }
+std::string CriterionFinding::verdict_in_words() const {
+  return name(verdict) + (seeds ? fmt::format(" ({} seeds would tell)", *seeds) : "") + (remark.empty() ? "" : "; " + remark);
 }
 
 void check_claim(Document const& file, ClaimSettings const& claim) {
@@ -144,42 +155,64 @@ void check_claim(Document const& file, ClaimSettings const& claim) {
   }
 }
 
-void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
-                    std::filesystem::path const& done) {
-  if (!claim.given()) return;
-  auto const path = folder / "claim.json";
-  auto json = find_json(path).value_or(nlohmann::ordered_json{{"registrations", nlohmann::ordered_json::array()}});
-  auto const criteria =
-      fmt::format("{}", fmt::join(mapped(claim.criteria.items, [](Criterion const& each) { return each.in_words(); }), "; "));
-  std::string const hash = sha256(fmt::format("{}\n{}\n", criteria, fmt::join(trials, "\n")));
-  auto& all = json["registrations"];
-  if (!all.empty() && all.back()["sha256"] == hash) return;
-  std::size_t finished = 0;
-  std::error_code missing;
-  for (auto const& entry : std::filesystem::directory_iterator(done, missing))
-    if (std::filesystem::exists(entry.path() / "summary.json", missing)) ++finished;
-  auto const time = fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr)));
-  all.push_back({{"time", time}, {"sha256", hash}, {"criteria", criteria}, {"trials", trials.size()}, {"finished", finished}});
-  std::filesystem::create_directories(folder);
-  write_atomically(path, json_text(json, 1) + "\n");
-}
-
-void register_claim(Ablation const& ablation) {
-  std::vector<std::string> trials;
+Registration registration_of(Ablation const& ablation) {
+  auto const& settings = ablation.settings;
+  auto const better = settings.better ? ", " + *settings.better : "";
+  Registration registration{fmt::format("{} ({}{})", settings.metric, settings.at, better), {}, ablation.trials_folder()};
   for (auto const& arm : ablation.arms)
-    for (Index const seed : ablation.seeds) trials.push_back(trial_of(ablation, arm.name, arm.changes, seed).settings.name);
-  register_claim(ablation.folder(), ablation.settings.claim, trials, ablation.trials_folder());
+    for (Index const seed : ablation.seeds) registration.trials.push_back(trial_of(ablation, arm.name, arm.changes, seed).settings.name);
+  return registration;
 }
 
-std::vector<std::string> registrations_in(std::filesystem::path const& folder) {
+std::string changed_since_registration(fs::path const& folder, ClaimSettings const& claim, Registration const& now) {
+  auto const json = find_json(folder / "claim.json");
+  if (!json || !json->contains("registrations") || json->at("registrations").empty()) return "nothing was";
+  auto const& last = json->at("registrations").back();
+  auto const criteria = last.value("criteria", "");
+  std::vector<std::string> changed;
+  if (criteria != criteria_in_words(claim)) changed.emplace_back("criteria");
+  if (last.value("metric", now.metric) != now.metric) changed.emplace_back("metric");
+  if (last.value("sha256", "") != hash_of(criteria, now.trials)) changed.emplace_back(now.metric.empty() ? "configuration" : "trials");
+  return listed(changed);
+}
+
+bool register_claim(fs::path const& folder, ClaimSettings const& claim, Registration const& now) {
+  auto const changed = claim.given() ? changed_since_registration(folder, claim, now) : "";
+  if (changed.empty()) return false;
+  auto const path = folder / "claim.json";
+  auto json = find_json(path).value_or(nlohmann::ordered_json::object());
+  auto const criteria = criteria_in_words(claim);
+  auto const time = fmt::format("{:%Y-%m-%d %H:%M}", fmt::gmtime(std::time(nullptr)));
+  nlohmann::ordered_json entry{{"time", time}, {"sha256", hash_of(criteria, now.trials)}, {"criteria", criteria}, {"metric", now.metric}};
+  if (!json["registrations"].empty()) entry["changed"] = changed;
+  if (!now.metric.empty()) entry["trials"] = now.trials.size();
+  entry["finished"] = ended_in(now.done) + json.value(aside, std::size_t{0});
+  json["registrations"].push_back(entry);
+  fs::create_directories(folder);
+  write_atomically(path, json_text(json, 1) + "\n");
+  return true;
+}
+
+void put_registered_aside(fs::path const& folder, fs::path const& done) {
+  auto json = find_json(folder / "claim.json");
+  if (json) (*json)[aside] = ended_in(done) + json->value(aside, std::size_t{0});
+  put_aside(folder);
+  if (!json) return;
+  fs::create_directories(folder);
+  write_atomically(folder / "claim.json", json_text(*json, 1) + "\n");
+}
+
+std::vector<std::string> registrations_in(fs::path const& folder) {
   auto const json = find_json(folder / "claim.json");
   std::vector<std::string> words;
   if (!json || !json->contains("registrations")) return words;
   for (auto const& each : (*json)["registrations"]) {
     auto const finished = each.value("finished", std::size_t{0});
-    words.push_back(fmt::format("{} {} (sha256 {}), {}", words.empty() ? "registered" : "amended", each.value("time", ""),
-                                each.value("sha256", "").substr(0, 12),
-                                finished == 0 ? "before any trial had ended" : fmt::format("when {} trials had ended", finished)));
+    auto const changed = each.value("changed", "");
+    std::string const what = each.value("metric", "of an ablation").empty() ? "cell" : "trial";
+    words.push_back(fmt::format("{} {} ({}sha256 {}), {} had ended", words.empty() ? "registered" : "amended", each.value("time", ""),
+                                changed.empty() ? "" : changed + "; ", each.value("sha256", "").substr(0, 12),
+                                finished == 0 ? "before any " + what : "when " + plural(finished, what)));
   }
   return words;
 }
@@ -189,8 +222,8 @@ std::vector<std::string> claim_in_words(ClaimSettings const& claim, ClaimFinding
                                                  finding.incomplete.empty() ? "" : "; " + finding.incomplete)};
   for (std::size_t i = 0; i < finding.criteria.size(); ++i) {
     auto const& each = finding.criteria[i];
-    sentences.push_back(fmt::format("{}: {}: {}{}", claim.criteria.items[i].in_words(finding.metric), each.in_words(), name(each.verdict),
-                                    each.seeds ? fmt::format("; {} seeds would tell", *each.seeds) : ""));
+    sentences.push_back(
+        fmt::format("{}: {}: {}", claim.criteria.items[i].in_words(finding.metric), each.in_words(), each.verdict_in_words()));
   }
   for (auto const& registration : registrations_in(folder)) sentences.push_back(registration);
   return sentences;

@@ -51,7 +51,7 @@ struct Criterion : Settings {
 };
 
 /// `claim:` of an ablation or a study: what a paper says, and when it holds here. Criteria and trials are registered, by their hash, before
-/// the first trial is begun; a later change is an amendment (claim.json in the folder).
+/// the first trial is begun, with the metric; a later change is an amendment (claim.json in the folder).
 struct ClaimSettings : Settings {
   std::string says, source, predicts, cost;
   PublishedFigure published;
@@ -74,8 +74,11 @@ struct CriterionFinding {
   std::optional<Interval> interval;  ///< within the bounds of the metric; nothing for fewer than two seeds, or without a finite value
   ClaimVerdict verdict = ClaimVerdict::unclear;
   std::optional<Index> seeds;  ///< unclear: with which the interval would exclude the bound with 80 % power, if ≤ 10,000
+  std::string remark = {};     ///< why there is no value, or that a best value lies on the edge of its grid
   /// "0.58 [0.56, 0.59]".
   std::string in_words() const;
+  /// "unclear (34 seeds would tell); in 2 seeds a best lr lies on the edge of what was tried".
+  std::string verdict_in_words() const;
 };
 
 /// holds: every criterion does, and all trials are there. fails: one does. Else unclear.
@@ -88,22 +91,33 @@ struct ClaimFinding {
 
 /// One finding. Throws Error for an arm or a key that the result does not have.
 CriterionFinding finding_of(Criterion const& criterion, AblationResult const& result);
+/// All; one that cannot be judged is unclear and says why.
 ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result);
-/// The same of a study's results.csv. Throws Error for a column that it does not have, or a `where` that selects no row, or not one.
+/// The same of a study's results.csv. Throws Error for a column that it does not have, or a `where` that selects no row, or not one, or
+/// several with the same x.
 CriterionFinding finding_of(Criterion const& criterion, CsvRows const& results);
 ClaimFinding finding_of(ClaimSettings const& claim, CsvRows const& results);
 
-/// Throws ConfigError, by place, for criteria of a study, an arm that there is not, and a key that is no number in every arm.
+/// Throws ConfigError, by place, for criteria of a study, an arm that there is not, a `where` that no arm has, and a key that is no number.
 void check_claim(Document const& file, Ablation const& ablation);
 /// The same for criteria of an ablation in the file of a study.
 void check_claim(Document const& file, ClaimSettings const& claim);
 
-/// Registers criteria and trials in the folder, unless they are the last that were, with the number of trials in `done` that have ended:
-/// those of an earlier set-up, too, for their results may be known. Throws Error.
-void register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, std::vector<std::string> const& trials,
-                    std::filesystem::path const& done);
-void register_claim(Ablation const& ablation);
-/// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial", "amended … after 5 trials".
+/// What is registered beside the criteria.
+struct Registration {
+  std::string metric;               ///< "validation.loss (last)"; of a study "", also in registrations of older revisions
+  std::vector<std::string> trials;  ///< their names; of a study the hash of its configuration, which decides the cells
+  std::filesystem::path done;  ///< folder of the trials or cells: those of an earlier set-up count, too, for their results may be known
+};
+Registration registration_of(Ablation const& ablation);
+/// In which words the claim differs from the folder's last registration: "criteria and metric"; "": in none. Throws FileError.
+std::string changed_since_registration(std::filesystem::path const& folder, ClaimSettings const& claim, Registration const& now);
+/// Registers a claim that does, with the number of trials or cells that have ended. Whether it did. Throws Error.
+bool register_claim(std::filesystem::path const& folder, ClaimSettings const& claim, Registration const& now);
+/// put_aside(), but the registrations stay, with the number of trials or cells that have ended in `done`.
+void put_registered_aside(std::filesystem::path const& folder, std::filesystem::path const& done);
+/// The registrations in words, oldest first: "registered 2026-11-29 (sha256 …), before any trial had ended", "amended … (criteria; …), when
+/// 5 trials had ended".
 std::vector<std::string> registrations_in(std::filesystem::path const& folder);
 
 /// The verdict, its criteria and its registrations as sentences.

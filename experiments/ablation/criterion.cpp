@@ -1,4 +1,4 @@
-// The statistics of a claim's criteria, and what follows from their intervals.
+// The statistics of a claim's criteria, what follows from their intervals, and whether an ablation's arms have what they need.
 
 #include <algorithm>
 #include <cmath>
@@ -11,9 +11,12 @@
 #include <fmt/ranges.h>
 
 #include "autograd/error.hpp"
+#include "experiments/ablation/plan.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/ablation/tuning.hpp"
 #include "experiments/config/nearest.hpp"
 #include "experiments/config/scalar.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/metric/info.hpp"
 
 namespace heed {
@@ -28,7 +31,8 @@ double t_quantile(double share, double freedom) { return quantile(boost::math::s
 ArmResult const& arm_of(AblationResult const& result, std::string const& name) {
   auto const found = std::ranges::find(result.arms, name, &ArmResult::name);
   if (found != result.arms.end()) return *found;
-  throw Error(fmt::format("claim.criteria: there is no arm '{}'{}", name, did_you_mean(name, names_of(result.arms))));
+  auto const names = names_of(result.arms);
+  throw Error(fmt::format("there is no arm '{}'{}; arms: {}", name, did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 /// Whether what `text_of` finds for a name (null: nothing) has the value that each condition "name=value" wants, as text or as a number.
@@ -52,21 +56,31 @@ std::string const* value_of(ArmResult const& arm, std::string const& key) {
 double number_of(ArmResult const& arm, std::string const& key) {
   auto const* const text = value_of(arm, key);
   auto const number = text ? parse_real(*text) : std::nullopt;
-  if (!number) throw Error(fmt::format("claim.criteria: arm '{}' has no number for the key {}", arm.name, key));
+  if (!number) throw Error(fmt::format("arm '{}' has no number for the key {}", arm.name, key));
   return *number;
 }
 
-/// The statistic of slope, exponent, spearman and best_exponent by seed, for seeds that have all arms.
-std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result) {
-  struct TrendPoint {
-    double x, loss, y;
-  };
+struct TrendPoint {
+  double x, loss, y;
+};
+
+/// Whether a point has the smallest or the largest y of those with its x.
+bool is_on_edge(TrendPoint const& point, std::vector<TrendPoint> const& tried) {
+  double low = point.y, high = point.y;
+  for (auto const& each : tried)
+    if (each.x == point.x) low = std::min(low, each.y), high = std::max(high, each.y);
+  return low < high && (point.y == low || point.y == high);
+}
+
+/// The statistic of slope, exponent, spearman and best_exponent by seed, for seeds that have all arms. `remark`: of best values on an edge.
+std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult const& result, std::string& remark) {
   auto const& [kind, key, best] = std::tie(criterion.kind, criterion.key, criterion.best);
   std::vector<ArmResult const*> arms;
   for (auto const& arm : result.arms)
     if (meets(criterion.where, [&](std::string const& name) { return value_of(arm, name); })) arms.push_back(&arm);
-  if (arms.empty()) throw Error(fmt::format("claim.criteria: no arm has {}", fmt::join(criterion.where, ", ")));
+  if (arms.empty()) throw Error(fmt::format("no arm has {}", fmt::join(criterion.where, ", ")));
   std::vector<double> statistics;
+  std::size_t on_edge = 0;  // seeds
   for (auto const& [seed, unused] : arms.front()->values) {
     std::vector<TrendPoint> points;
     for (auto const* const arm : arms)
@@ -75,18 +89,21 @@ std::vector<double> trends_by_seed(Criterion const& criterion, AblationResult co
                           best.empty() ? value->second : number_of(*arm, best)});
     if (points.size() != arms.size()) continue;
     if (!best.empty()) {  // of each x the best arm
+      auto const tried = points;
       std::ranges::stable_sort(points, {}, [](TrendPoint const& point) { return std::pair(point.x, point.loss); });
       auto const same = [](TrendPoint const& one, TrendPoint const& other) { return one.x == other.x; };
       points.erase(std::unique(points.begin(), points.end(), same), points.end());
+      if (std::ranges::any_of(points, [&](TrendPoint const& point) { return is_on_edge(point, tried); })) ++on_edge;
     }
     auto const x = mapped(points, &TrendPoint::x), y = mapped(points, &TrendPoint::y);
     statistics.push_back(kind == "spearman" ? spearman(x, y) : trend_of(x, y, std::vector(x.size(), 0.0), kind != "slope").first);
   }
+  if (on_edge > 0) remark = fmt::format("in {} a best {} lies on the edge of what was tried", plural(on_edge, "seed"), last_word(best));
   return statistics;
 }
 
-std::vector<double> statistics_of(Criterion const& criterion, AblationResult const& result) {
-  if (criterion.over_key()) return trends_by_seed(criterion, result);
+std::vector<double> statistics_of(Criterion const& criterion, AblationResult const& result, std::string& remark) {
+  if (criterion.over_key()) return trends_by_seed(criterion, result, remark);
   auto const& values = arm_of(result, criterion.arm).values;
   if (criterion.from.empty()) return mapped(values, &BySeed::value_type::second);
   return paired_differences(values, arm_of(result, criterion.from).values);
@@ -149,7 +166,12 @@ CsvLines selected(Criterion const& criterion, CsvLines const& lines) {
     return meets(criterion.where, [&](std::string const& column) { return &line[column]; });
   });
   if (rows.empty() || (criterion.kind == "value" && rows.size() != 1))
-    throw Error(fmt::format("claim.criteria: {} rows of results.csv have {}", rows.size(), fmt::join(criterion.where, ", ")));
+    throw Error(fmt::format("{} rows of results.csv have {}", rows.size(), fmt::join(criterion.where, ", ")));
+  for (auto const& row : rows) {
+    auto const is_same = [&](CsvLine const& other) { return other.number(criterion.key) == row.number(criterion.key); };
+    auto const same = criterion.over_key() ? std::ranges::count_if(rows, is_same) : 1;
+    if (same > 1) throw Error(fmt::format("{} rows have {} = {}: where must select one curve", same, criterion.key, row[criterion.key]));
+  }
   return rows;
 }
 
@@ -167,7 +189,11 @@ template <class Result>
 ClaimFinding findings(ClaimSettings const& claim, Result const& result) {
   ClaimFinding all;
   for (auto const& criterion : claim.criteria.items) {
-    all.criteria.push_back(finding_of(criterion, result));
+    try {
+      all.criteria.push_back(finding_of(criterion, result));
+    } catch (Error const& error) {
+      all.criteria.push_back({.value = std::nan(""), .interval = {}, .seeds = {}, .remark = error.what()});
+    }
     auto const found = all.criteria.back().verdict;
     if (found == ClaimVerdict::fails || (found == ClaimVerdict::unclear && all.verdict == ClaimVerdict::holds)) all.verdict = found;
   }
@@ -177,7 +203,8 @@ ClaimFinding findings(ClaimSettings const& claim, Result const& result) {
 }  // namespace
 
 CriterionFinding finding_of(Criterion const& criterion, AblationResult const& result) {
-  auto const values = statistics_of(criterion, result);
+  std::string remark;
+  auto const values = statistics_of(criterion, result, remark);
   CriterionFinding finding{.value = std::nan(""), .interval = {}, .seeds = {}};
   if (values.empty() || std::ranges::any_of(values, [](double value) { return std::isnan(value); })) return finding;
   auto const bounds = criterion.bounds();
@@ -196,6 +223,7 @@ CriterionFinding finding_of(Criterion const& criterion, AblationResult const& re
     told = [=](double seeds) { return mean_is_told(distance, whole.deviation, seeds); };
   }
   if (finding.interval && finding.verdict == ClaimVerdict::unclear) finding.seeds = fewest_seeds(values.size(), told);
+  finding.remark = remark;
   return finding;
 }
 
@@ -222,5 +250,24 @@ ClaimFinding finding_of(ClaimSettings const& claim, AblationResult const& result
 }
 
 ClaimFinding finding_of(ClaimSettings const& claim, CsvRows const& results) { return findings(claim, results); }
+
+void check_claim(Document const& file, Ablation const& ablation) {
+  AblationResult planned;  // of one seed
+  for (auto const& arm : ablation.arms) {
+    auto& each = planned.arms.emplace_back();
+    each.name = arm.name, each.keys = keys_of(arm.changes), each.values[1] = 1;
+  }
+  auto const& criteria = ablation.settings.claim.criteria.items;
+  for (std::size_t i = 0; i < criteria.size(); ++i) {
+    auto const location = location_of(file, fmt::format("claim.criteria.{}", i));
+    if (!criteria[i].where.empty() && !criteria[i].over_key()) throw ConfigError(location, "where: is for the rows of a study");
+    try {
+      std::string remark;
+      statistics_of(criteria[i], planned, remark);
+    } catch (Error const& error) {
+      throw ConfigError(location, error.what());
+    }
+  }
+}
 
 }  // namespace heed

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -24,6 +25,7 @@
 #include "experiments/report/material.hpp"
 #include "experiments/report/parts.hpp"
 #include "nn/files/atomic_file.hpp"
+#include "nn/files/sha256.hpp"
 
 namespace heed {
 
@@ -32,7 +34,8 @@ namespace {
 /// A claim with what was found.
 struct JudgedClaim : ClaimSettings {
   std::string name, metric = {};             ///< metric: of an ablation
-  std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet
+  std::optional<ClaimFinding> finding = {};  ///< nothing: not run yet, or another claim was registered
+  std::string remark = {};                   ///< what is incomplete, or why it is not judged
   std::vector<std::string> registrations = {};
   std::size_t seeds = 0;
   double minutes = 0;  ///< of training, summed over the trials; of a study's measurements
@@ -71,9 +74,10 @@ TableRows rows_of(std::vector<JudgedClaim> const& claims) {
       row[2] = claim.criteria.items[i].in_words(claim.metric);
       if (i == 0) row[0] = claim.name, row[1] = claim.verdict(), row[5] = published_in_words(claim.published);
       auto const* const found = claim.of(i);
+      row[4] = found != nullptr ? found->verdict_in_words() : "";
+      if (i == 0 && !claim.remark.empty()) row[4] += (row[4].empty() ? "" : "; ") + claim.remark;
       if (found == nullptr) continue;
       row[3] = found->in_words();
-      row[4] = name(found->verdict) + (found->seeds ? fmt::format(" ({} seeds would tell)", *found->seeds) : "");
       if (i == 0) row[6] = claim.seeds > 0 ? fmt::format("{}", claim.seeds) : "", row[7] = minutes_in_words(claim.minutes);
     }
   return rows;
@@ -146,11 +150,12 @@ T& field_of(Settings& settings, std::string const& name) {
 }
 
 /// Reads a claim's file, an ablation or a study, and its results in the output folder if they are there. Throws ConfigError for a file
-/// without a claim, and as load_ablation(); FileError for damaged results.
+/// without a claim, and as load_ablation(); FileError for damaged results. Not judged: a file that differs from its last registration.
 JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   Document const document = load(file);
   JudgedClaim judged;
   ClaimSettings& claim = judged;
+  Registration registration;
   judged.name = file.stem().string();
   auto const* const kind = file_kind_of(document);
   fs::path folder = folders.output;
@@ -159,32 +164,47 @@ JudgedClaim judged_claim(fs::path const& file, Folders const& folders) {
   if (kind != nullptr) {
     auto const settings = kind->settings();
     fill(document, *settings);
-    claim = dynamic_cast<ClaimSettings const&>(field_of<Settings>(*settings, "claim"));
+    auto& given = dynamic_cast<ClaimSettings&>(field_of<Settings>(*settings, "claim"));
+    claim = std::exchange(given, {});
     check_claim(document, claim);
     folder /= field_of<std::string>(*settings, "name");
+    registration.trials = {sha256(emit(*settings))};
   } else {
     auto const ablation = load_ablation(document, {}, folders);
     claim = ablation.settings.claim;
     judged.metric = ablation.settings.metric;
     folder = ablation.folder();
+    if (claim.given()) registration = registration_of(ablation);
   }
   if (!claim.given()) throw ConfigError(file.string(), "has no claim (claim: {says: …, source: …, criteria: […]})");
+  if (!claim.cost.empty()) seconds_in(file.string() + ": claim.cost", claim.cost);
   if (!find_json(folder / "summary.json")) return judged;
+  judged.registrations = registrations_in(folder);
+  auto changed = changed_since_registration(folder, claim, registration);
+  if (changed.empty() && kind == nullptr && in_summary(folder, "metric") != judged.metric) changed = "metric";
+  if (!changed.empty()) {
+    judged.remark =
+        fmt::format("the file differs from what was registered last ({}): heed run or heed claims --run registers an amendment", changed);
+    return judged;
+  }
   if (kind != nullptr) {
     auto const record = read_study(folder);
     judged.finding = finding_of(claim, record.csv);
     judged.minutes = record.seconds / 60;
   } else {
-    auto const material = read_material(folder);
+    auto material = read_material(folder);
+    for (auto const& arm : material.arms)
+      for (auto const& trial : arm.folders)
+        if (!fs::exists(folder / trial / "summary.json")) material.missing.emplace_back(arm.name, 0);
     judged.finding = finding_of(claim, material);
     judged.seeds = material.seeds.size();
     for (auto const& arm : material.arms) judged.minutes += arm.seconds.value_or(0) * static_cast<double>(arm.folders.size()) / 60;
   }
+  judged.remark = judged.finding->incomplete;
   auto const texts = texts_at(read_json(folder / "summary.json"), "environment");
   std::map<std::string, std::string> environment(texts.begin(), texts.end());
   judged.machine = environment["processor"];
   judged.revision = environment["revision"];
-  judged.registrations = registrations_in(folder);
   return judged;
 }
 
@@ -224,7 +244,7 @@ void write_claims_page(std::vector<JudgedClaim> const& claims, fs::path const& f
     page += fmt::format("\n## {}\n\n{} ({}). Verdict: **{}**.", claim.name, claim.says, claim.source, claim.verdict());
     if (!claim.predicts.empty()) page += fmt::format(" Expected: {}.", claim.predicts);
     page += "\n";
-    if (claim.finding && !claim.finding->incomplete.empty()) page += fmt::format("\n{}.\n", claim.finding->incomplete);
+    if (!claim.remark.empty()) page += fmt::format("\n{}.\n", claim.remark);
     for (auto const& deviation : claim.deviations) page += fmt::format("\n- deviation: {}", deviation);
     for (auto const& words : claim.registrations) page += fmt::format("\n- {}", words);
     if (claim.finding)
@@ -256,6 +276,7 @@ void declare_claims(CLI::App& app, ClaimsOptions& options) {
 
 void check_claims(ClaimsOptions& options, GlobalOptions const&) {
   if (options.within && !options.run) throw ConfigError("--within", "needs --run");
+  if (options.write && !options.names.empty()) throw ConfigError("--write", "is of all claims: leave the names out");
   if (options.claims.empty())
     options.claims = fs::is_directory("configs/claims") ? "configs/claims" : fs::path(build_info().source) / "configs/claims";
 }

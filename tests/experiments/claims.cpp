@@ -213,17 +213,46 @@ claim:
     CHECK(registrations().size() == 1);
     CHECK(registrations()[0]["trials"] == 6);
     CHECK(registrations()[0]["criteria"] == "difference of 16 and 8 within ± 10");
+    CHECK(registrations()[0]["metric"] == "validation.loss (last)");
+    test::check_holds(listed(), {"holds"});
+    auto const differs = [&](std::string const& from, std::string const& to, std::string const& what) {
+      put("c.yaml", replaced(small, from, to));
+      test::check_holds(listed(), {"not run", fmt::format("registered last ({})", what)});
+    };
+    differs("seeds: 3", "seeds: 3\nmetric: validation.accuracy", "metric");
+    differs("seeds: 3", "seeds: 3\nat: best", "metric");
+    differs("seeds: 3", "seeds: 2", "trials");
+    auto older = test::json_of(output / "c/claim.json");
+    older["registrations"][0].erase("metric");  // as of earlier revisions
+    test::put(output / "c/claim.json", older.dump());
+    put("c.yaml", small);
     run("c.yaml", {"--quiet"});
     CHECK(registrations().size() == 1);
-    put("c.yaml", replaced(small, "margin: 10", "margin: 1.0e-9"));
+    differs("seeds: 3", "seeds: 3\nmetric: validation.accuracy", "metric");  // the numbers are of the other
+    differs("margin: 10", "margin: 1.0e-9", "criteria");
     run("c.yaml", {"--quiet"});
     REQUIRE(registrations().size() == 2);
     CHECK(registrations()[1]["finished"] == 6);
+    CHECK(registrations()[1]["changed"] == "criteria");
     test::check_holds(listed({"--write"}), {"unclear", "0 (n = 1), best of 3"});
     test::check_holds(test::get(output / "claims/report.html"), {">Claims</p>", "amended", "when 6 trials had ended", "all of it"});
     test::check_holds(test::get(output / "claims/results.csv"), {"difference of validation.loss (nat)"});
     test::check_holds(test::get(claims / "README.md"), {"Verdict: **unclear**", "deviation: all of it", "claims.svg"});
     CHECK(std::filesystem::exists(claims / "claims.svg"));
+    test::refuses({"claims", "c", "--claims", claims, "--write"}, 2, {"--write", "leave the names out"});
+  }
+
+  TEST_CASE_FIXTURE(Claims, "a trial that is deleted is missed, and --fresh keeps the registrations") {
+    put("c.yaml", small);
+    run("c.yaml", {"--quiet"});
+    std::filesystem::remove_all(output / "c" / test::json_of(output / "c/summary.json")["trials"][0].get<std::string>());
+    test::check_holds(listed(), {"unclear", "1 of 6 trials are missing or have failed"});
+    put("c.yaml", replaced(small, "margin: 10", "margin: 9"));
+    run("c.yaml", {"--quiet", "--fresh"});
+    auto const registrations = test::json_of(output / "c/claim.json")["registrations"];
+    REQUIRE(registrations.size() == 2);
+    CHECK(registrations[1]["finished"] == 5);
+    test::check_holds(listed(), {"holds"});
   }
 
   TEST_CASE("criteria of a study: its rows, their standard errors, and a formula") {
@@ -239,6 +268,14 @@ claim:
     double const error = std::sqrt(2.0) * 0.01 / (2 * std::log(10));  // (y₃ − y₁)/(x₃ − x₁) of logarithms, each ± 0.01
     CHECK(exponent.interval->low == Approx(1 - 1.959963984540054 * error).epsilon(1e-12));
     CHECK(exponent.verdict == ClaimVerdict::holds);
+    auto pooled = c;
+    pooled.where = {"quantity=gap"};
+    CHECK(test::refusal([&] { finding_of(pooled, rows); }).find("2 rows have keys = 10: where must select one") != std::string::npos);
+    ClaimSettings both;  // what cannot be judged stops no other criterion
+    both.criteria.items = {pooled, c};
+    CHECK(finding_of(both, rows).verdict == ClaimVerdict::unclear);
+    CHECK(finding_of(both, rows).criteria[0].verdict_in_words().starts_with("unclear; 2 rows have"));
+    CHECK(finding_of(both, rows).criteria[1].verdict == ClaimVerdict::holds);
     auto without = rows;
     without[2][3] = "0";  // whose logarithm is not finite
     CHECK(finding_of(c, without).verdict == ClaimVerdict::unclear);
@@ -271,7 +308,9 @@ claim:
     c.kind = "best_exponent", c.key = "model.width", c.best = "train.optimizer.lr", c.where = {"form=standard"}, c.at_most = -0.9;
     CHECK(finding_of(c, result).value == Approx(-1).epsilon(1e-12));
     CHECK(finding_of(c, result).verdict == ClaimVerdict::holds);
+    CHECK(finding_of(c, result).remark == "in 3 seeds a best lr lies on the edge of what was tried");
     c.where = {"form=mup"};
+    CHECK(finding_of(c, result).remark.empty());
     CHECK(finding_of(c, result).value == 0);
     CHECK(finding_of(c, result).verdict == ClaimVerdict::fails);
     result.better = "higher";  // the worst of the losses: at the grid's ends
@@ -293,11 +332,19 @@ claim:
 )";
     put("length.yaml", text);
     test::check_holds(listed({"--run", "--within", "1m"}), {"length: 0:05", "within 6 standard errors", "holds"});
-    test::check_holds(test::get(output / "length/summary.md"), {"the entropy is known (nobody, 2026): holds", "before any trial"});
-    put("length.yaml", replaced(text, "within: 6", "within: 1.0e-9"));
+    test::check_holds(test::get(output / "length/summary.md"), {"the entropy is known (nobody, 2026): holds", "before any cell had ended"});
+    put("length.yaml", replaced(text, "scores: 10000", "scores: 20000"));
+    test::check_holds(listed(), {"not run", "registered last (configuration)"});
+    put("length.yaml", replaced(text, "quantity=entropy", "quantity=none"));
     run("length.yaml", {"--quiet"});
-    test::check_holds(listed({"--write"}), {"fails"});
-    test::check_holds(test::get(claims / "README.md"), {"Here: 1 fails", "amended", "when 2 trials had ended", "(expected: 5s)"});
+    test::check_holds(listed(), {"unclear", "0 rows of results.csv have quantity=none"});
+    put("length.yaml", replaced(text, "within: 6", "within: 1.0e-9"));
+    test::check_holds(listed(), {"not run", "registered last (criteria)"});
+    run("length.yaml", {"--quiet"});
+    test::check_holds(test::get(output / "length/summary.md"), {"the entropy is known (nobody, 2026): fails", "amended"});
+    CHECK(test::occurrences(test::get(output / "length/summary.md"), "claim: ") == 1);
+    listed({"--write"});
+    test::check_holds(test::get(claims / "README.md"), {"Here: 1 fails", "amended", "when 2 cells had ended", "(expected: 5s)"});
     put("length.yaml", replaced(text, "within: 6}", "within: 6}, {kind: value, arm: a, at_least: 0}"));
     test::refuses({"check", claims / "length.yaml"}, 2, {"length.yaml:7:", "where: is needed in a study"});
   }
@@ -327,12 +374,20 @@ claim:
     refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: best_exponent, key: width, at_least: 0", "best: is needed");
     refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: slope, key: depth, at_least: 0", "arm '8' has no number");
     refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", "kind: value, where: [keys=64], at_least: 0", "rows of a study");
+    auto const instead = [&](std::string const& criterion, std::string const& word) {
+      refused("kind: equivalence, arm: \"16\", from: \"8\", margin: 10", criterion, word);
+    };
+    instead("kind: slope, key: width, where: [width=7], at_least: 0", "no arm has width=7");
+    instead("kind: slope, key: width, where: [width=8], at_least: 0", "two different x");
+    instead("kind: value, arm: \"8\", at_least: 9, at_most: 1", "at_least: is above at_most");
     refused("source: nobody, 2026", "predicts: nothing", "source: is missing");
     refused("says: width does nothing in two steps", "predicts: nothing", "says: is missing");
     refused("  criteria:", "  criterion:", "did you mean 'criteria'");
     refused("seeds: 1, selection", "seeds: 0, selection", "seeds");
     refused("margin: 10}", "margin: 10, reaches: 1}", "reaches: is not used");
     refused("margin: 10}", "margin: 10, below: true}", "below: is not used");
+    put("plain.yaml", replaced(small, "  deviations", "  cost: soon\n  deviations"));
+    test::refuses({"claims", "--claims", claims}, 2, {"plain.yaml", "cost", "found 'soon'"});
     put("plain.yaml", small.substr(0, small.find("claim:")));
     test::refuses({"claims", "--claims", claims}, 2, {"plain.yaml", "has no claim"});
     put("plain.yaml", "suite: s\ntasks: {a: b.yaml}\n");
