@@ -194,7 +194,7 @@ std::string write_study(StudyRecord const& study, nlohmann::ordered_json const& 
     if (!detail) text += fmt::format("{}\n{}\n", title, table(rows));
   }
   if (study.seconds > 0) summary["time.seconds"] = study.seconds;
-  summary["environment"] = environment();
+  if (!summary.contains("environment")) summary["environment"] = environment();
   if (!study.configuration.empty()) summary["configuration"] = study.configuration;
   fs::create_directories(study.folder);
   write_atomically(study.folder / "results.csv", csv_text(study.csv));

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <thread>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -156,7 +157,7 @@ Exit run_study(RunOptions const& options) {
       return Exit::done;
     }
     nlohmann::ordered_json kept;
-    for (auto const* const key : {"seed", "read", "figures"})
+    for (auto const* const key : {"seed", "read", "figures", "environment"})
       if (auto const value = in_summary(path, key); !value.is_null()) kept[key] = value;
     write_judged(read_study(path), file, kept);
     return Exit::done;
@@ -166,6 +167,9 @@ Exit run_study(RunOptions const& options) {
   StudyContext context{.seed = static_cast<std::uint64_t>(file.seed), .folders = options.folders, .quiet = options.quiet};
   context.folders.config_folder = fs::absolute(options.config).parent_path();
   Study const study = Registry<StudyKind>::at(file.study.kind, "study.kind: there is no").make(*file.study.settings, context);
+  std::set<std::string> names;
+  for (auto const& cell : study.cells)
+    if (!names.insert(cell.name).second) throw ConfigError(options.config.string(), fmt::format("study: '{}' is there twice", cell.name));
   fs::create_directories(path);
   write_atomically(path / "config.yaml", emit(file));
   note_signals();
