@@ -6,8 +6,8 @@
 #include <iterator>
 #include <numeric>
 #include <optional>
-#include <thread>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
