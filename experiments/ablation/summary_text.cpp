@@ -13,6 +13,7 @@
 
 #include "autograd/registry.hpp"
 #include "experiments/ablation/results.hpp"
+#include "experiments/config/table.hpp"
 #include "experiments/exchange/formats.hpp"
 #include "experiments/folder/folder.hpp"
 #include "experiments/metric/info.hpp"
@@ -26,7 +27,8 @@ namespace {
 
 /// "validation.loss (last, lower is better), mean and 95 % interval over 6 seeds". `metric`: its name as it is to be shown.
 std::string table_title(AblationResult const& result, std::string const& metric) {
-  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {} seeds", metric, result.at, result.better, result.seeds.size());
+  return fmt::format("{} ({}, {} is better), mean and 95 % interval over {}", metric, result.at, result.better,
+                     plural(result.seeds.size(), "seed"));
 }
 
 /// Explains the columns of p-values; "" if no arm is compared.

@@ -126,6 +126,7 @@ std::string run_of_download(Table const& table, JudgeOptions const& options, std
 
 /// Finds the columns, and leaves out rows of other tasks and metrics.
 void find_columns(RunsTable& table, JudgeOptions const& options, Material& result) {
+  if (table.columns.size() < 2) refuse_line(table.path, 1, "has one column alone; fields are separated by commas, in .tsv by tabs");
   if (options.task) expect_known("--task", "task", table.columns, "column");
   auto const task = find_column(table, "", {}, {"task"});
   result.name = fs::path(result.read.front().file).stem().string();

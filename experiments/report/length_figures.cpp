@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "experiments/config/table.hpp"
 #include "experiments/folder/csv.hpp"
 #include "experiments/folder/result_file.hpp"
 #include "experiments/metric/info.hpp"
@@ -184,7 +185,7 @@ std::optional<Figure> position_figure(Material const& material, std::set<Index> 
   auto const length = static_cast<double>(longest);
   std::string const band_text = material.single ? "Bands: 95 % intervals of one run, assuming independent losses"
                                 : banded        ? seeds_text(material)
-                                                : fmt::format("Mean over {} seeds", material.seeds.size());
+                                                : "Mean over " + plural(material.seeds.size(), "seed");
   return Figure{
       .name = "loss_by_position",
       .title = "Validation loss by position",

@@ -185,7 +185,7 @@ std::string seeds_text(Material const& material) {
   for (auto const& arm : material.arms)
     if (std::size_t const curves = arm.histories.size(); curves > 0 && curves < material.seeds.size())
       fewer += fmt::format("{}{}: the {} that have ended", fewer.empty() ? "" : ", ", short_name(arm), curves);
-  return fmt::format("Mean and 95 % interval over {} seeds{}", material.seeds.size(), fewer.empty() ? "" : " (" + fewer + ")");
+  return fmt::format("Mean and 95 % interval over {}{}", plural(material.seeds.size(), "seed"), fewer.empty() ? "" : " (" + fewer + ")");
 }
 
 }  // namespace heed

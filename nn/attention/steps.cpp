@@ -64,7 +64,8 @@ std::vector<Field> AttentionSettings::fields() {
       field(&linear, "linear", "attention without softmax: a variant, whose keys may be changed beside it"),  // first: it sets the others
       field(&score, "score", "score of a query and a key").one_of(Registry<ScoreKind>::names()),
       field(&scale, "scale",
-            "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, log_length (log n_i/(√d log n)), 'power α' (d^−α), or a "
+            "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, log_length (log n_i/(√d log n), n: the context), 'power α' "
+            "(d^−α), or a "
             "number"),
       field(&align, "align", "normalisation of scores to weights").one_of(Registry<AlignKind>::names())};
   for (auto const& key : keys_of_aligns()) {

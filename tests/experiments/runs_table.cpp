@@ -276,6 +276,7 @@ TEST_SUITE("runs_table") {
     std::string const head = "arm,seed,loss\n", good = "a,1,0.5\n", steps = "arm,seed,step,loss\n";
     std::string const object = "{\"arm\": \"a\", \"seed\": 1, \"loss\": 1}";
     std::vector<WrongTable> const tables{
+        {"t.csv", "arm;seed;loss\na;1;0.5\n", "t.csv:1: has one column alone; fields are separated by commas"},
         {"t.csv", head + good + "b,1\n", "t.csv:3: has 2 columns, and there are 3: arm, seed, loss"},
         {"t.csv", head + "b,1,0.5,9\n" + good, "t.csv:2: has 4 columns, and there are 3"},
         {"t.csv", head + "b,1,0,5\n", "t.csv:2: has 4 columns, and there are 3"},
