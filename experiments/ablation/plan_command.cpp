@@ -220,11 +220,13 @@ AblationPlan plan_of(Ablation const& ablation, Workers const& workers) {
   trials.look(ablation);
   for (Job const& job : trials.tuned.jobs) done[job.arm / ablation.tuning->points.size()] += job.state == Job::State::done ? 1 : 0;
   for (Job const& job : trials.jobs) done[job.arm] += job.state == Job::State::done ? 1 : 0;
+  bool const decided = ablation.settings.by_evidence() && !trials.jobs.empty() && !give_out_seeds(ablation, trials.jobs).open;
   std::size_t const tuning = ablation.tuning ? ablation.tuning->points.size() * ablation.tuning->seeds.size() : 0;
   for (std::size_t i = 0; i < ablation.arms.size(); ++i) {
     auto const& arm = ablation.arms[i];
     std::size_t count = ablation.in_shard(i, 0) ? tuning : 0;
     for (std::size_t seed = 0; seed < ablation.seeds.size(); ++seed) count += ablation.in_shard(i, seed) ? 1 : 0;
+    if (decided) count = done[i];  // nobody gets the other seeds
     plan.left.trials += count - done[i];
     plan.done += done[i];
     plan.rows.push_back({arm.name, fmt::format("{}", count), done[i] > 0 ? fmt::format("{}", done[i]) : "", "", ""});

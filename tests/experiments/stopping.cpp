@@ -23,6 +23,7 @@ TEST_SUITE("stopping") {
     test::check_holds(outcome.output, {stopped + "\n", "may be looked at after every pair"});
     CHECK(outcome.output.find("paired t") == outcome.output.npos);
     CHECK(summary["trials_of"] == 20 + ended);
+    test::check_holds(test::run_well(test::as("plan", bench.command())).output, {fmt::format("{0} runs ({0} done already)", 20 + ended)});
     fs::remove(bench.small / "summary.json");
     test::run_well({"report", bench.small.string()});
     auto again = bench.summary();
