@@ -47,8 +47,7 @@ std::vector<AblationKey> const& ablation_keys() {
       {"shard", "trains only part I of N of the trials, counted from 0, for machines that share no folder (clusters.md)", "shard: 0/4"},
       {"tune",
        "a grid (or `random: {train.optimizer.lr: {log: [1.0e-4, 1.0e-2]}}, trials: 12`; integers as a list) from which the best point of "
-       "every arm is "
-       "selected, on separate seeds: a list, or their number (10001, 10002, …)",
+       "every arm is selected, on separate seeds: a list, or their number (10001, 10002, …)",
        "tune: {grid: {train.optimizer.lr: [1.0e-3, 3.0e-3]}, seeds: 2}"},
       {"published", "published values of the metric, shown for comparison: a number, or numbers by step",
        "published: {a tutorial's run: {1000: 0.225, 7000: 0.954}}"},

@@ -96,7 +96,7 @@ Interval confidence_sequence(std::span<double const> differences, double signifi
 bool lies_between(double low, double high, std::span<double const> differences, double significance) {
   for (double const end : {low, high})  // they are tried first, which tells most of the time and costs little
     if (std::isfinite(end) && evidence_against(end, differences) < 1 / significance) return false;
-  if (std::ranges::all_of(differences, [&](double each) { return std::isinf(each) && each == high; })) return true;
+  if (std::ranges::all_of(differences, [&](double each) { return std::isinf(each) && (each == low || each == high); })) return true;
   auto const interval = confidence_sequence(differences, significance);
   return low < interval.low && interval.high < high;
 }

@@ -25,7 +25,7 @@ std::vector<double> evidence(std::span<double const> differences);
 /// pairs, hold the true difference at once with probability 1 − significance (Howard et al. 2021). Infinite up to five pairs.
 Interval confidence_sequence(std::span<double const> differences, double significance = 0.05);
 
-/// Whether the confidence sequence lies between two numbers, one of which may be infinite; differences that are all infinite do beside it.
+/// Whether the confidence sequence lies between two numbers, one of which may be infinite: infinite differences alone lie at that end.
 bool lies_between(double low, double high, std::span<double const> differences, double significance = 0.05);
 
 /// The verdict that is reached at the first pair after which the confidence sequence lies within the margin (equivalent), six differences

@@ -40,7 +40,7 @@ Axis grid_axis(TuningScores const& tuning) {
   axis = axis_of_values({numbers->begin(), numbers->end()}, axis.name);
   axis.ticks = ticks;
   auto const share = [&](double x) {
-    return (axis.log ? std::log(x / axis.low) / std::log(axis.high / axis.low) : (x - axis.low) / (axis.high - axis.low));
+    return axis.log ? std::log(x / axis.low) / std::log(axis.high / axis.low) : (x - axis.low) / (axis.high - axis.low);
   };
   std::map<double, std::string*> rising;
   for (std::size_t i = 0; i < ticks.size(); ++i) rising[axis.ticks[i].at = (*numbers)[i]] = &axis.ticks[i].text;

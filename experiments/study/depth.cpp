@@ -203,7 +203,7 @@ StudyResult depth_report(CsvRows const& rows) {
       auto const layers = numbers_of(collapse, "layer"), log_logs = numbers_of(collapse, "mean");
       result.sentences.push_back(
           fmt::format("{0}: log(−log residual) rises by {1:.3f} a layer where the residual is between 1e-12 and 0.5 ({2} layers), "
-                      "{3}far straighter than log residual: {3}doubly exponential",
+                      "and is {3}much closer to a line than log residual: {3}doubly exponential",
                       name, fit_line(layers, log_logs).slope, collapse.size(), doubly_exponential(layers, log_logs) ? "" : "not "));
     }
     auto const totals = lines_with(of_stack, {{"quantity", "gradient_query"}, {"layer", all_layers}});

@@ -65,8 +65,7 @@ std::vector<Field> AttentionSettings::fields() {
       field(&score, "score", "score of a query and a key").one_of(Registry<ScoreKind>::names()),
       field(&scale, "scale",
             "factor of scaled_dot: rsqrt (1/√d), inverse (1/d), none, learned, log_length (log n_i/(√d log n), n: the context), 'power α' "
-            "(d^−α), or a "
-            "number"),
+            "(d^−α), or a number"),
       field(&align, "align", "normalisation of scores to weights").one_of(Registry<AlignKind>::names())};
   for (auto const& key : keys_of_aligns()) {
     auto& value = of_align.try_emplace(key.name, key.usual).first->second;

@@ -20,7 +20,8 @@ struct ModularAddition : Task {
 
   std::vector<Field> keys() override {
     return {field(&modulus, "modulus", "p, the number of residues").in(2, 1000),
-            field(&training, "training", "share of the p² sums that trains, which the seed chooses").in(0.001, 0.999)};
+            field(&training, "training", "share of the p² sums that trains; the seed chooses them, and all others at most are held out")
+                .in(0.001, 0.999)};
   }
   TaskSizes sizes() const override {
     return {.tokens = 1 + modulus + 1, .shortest_context = 3, .answers = modulus, .most_held_out = modulus * modulus - trained()};

@@ -14,10 +14,7 @@
 namespace heed {
 
 std::vector<Field> Task::fields() {
-  return extended(keys(),
-                  {field(&validation, "validation",
-                         "number of held-out sequences, the same for every seed (of modular_addition at most the sums that do not train)")
-                       .in(1, 1e6)});
+  return extended(keys(), {field(&validation, "validation", "number of held-out sequences, the same for every seed").in(1, 1e6)});
 }
 
 namespace {
