@@ -122,17 +122,6 @@ MeasuredCell measured_cells(fs::path const& path, StudyFile& file, Study const& 
   return all;
 }
 
-/// Writes a study with what its claim's criteria find, in place of what others found.
-std::string write_judged(StudyRecord record, StudyFile& file, nlohmann::ordered_json const& more) {
-  auto const is_claim = [](std::string const& sentence) { return sentence.starts_with("claim: "); };
-  record.sentences.erase(std::ranges::find_if(record.sentences, is_claim), record.sentences.end());
-  record.configuration = emit(file);
-  if (file.claim.given())
-    std::ranges::move(claim_in_words(file.claim, finding_of(file.claim, record.csv), record.folder), std::back_inserter(record.sentences));
-  write_atomically(record.folder / "config.yaml", record.configuration);
-  return write_study(record, more);
-}
-
 /// Validates the file and prints the resolved configuration.
 Exit check_study(RunOptions const& options) {
   StudyFile file = load_study(options);
@@ -150,16 +139,10 @@ Exit run_study(RunOptions const& options) {
   if (options.fresh) put_registered_aside(path, path / "cells");
   compare(path, file);
   bool const registered = register_claim(path, file.claim, {"", {sha256(measured(file))}, path / "cells"});
-  if (in_summary(path, "finished") == true) {
+  bool const finished = in_summary(path, "finished") == true;
+  if (finished && !registered) {
     if (!options.quiet) fmt::print("{}: finished already (--fresh begins anew)\n", path.string());
-    if (!registered) {
-      if (!has_report(path)) write_report(path, options.quiet);
-      return Exit::done;
-    }
-    nlohmann::ordered_json kept;
-    for (auto const* const key : {"seed", "read", "figures", "environment"})
-      if (auto const value = in_summary(path, key); !value.is_null()) kept[key] = value;
-    write_judged(read_study(path), file, kept);
+    if (!has_report(path)) write_report(path, options.quiet);
     return Exit::done;
   }
   // Threads measure side by side what an ablation's jobs would.
@@ -175,9 +158,12 @@ Exit run_study(RunOptions const& options) {
   note_signals();
   auto const [rows, seconds] = measured_cells(path, file, study, options.quiet);
   StudyRecord record{study.report(rows), path, file.study.kind, file.name, emit(file), seconds};
+  if (file.claim.given())
+    std::ranges::move(claim_in_words(file.claim, finding_of(file.claim, record.csv), path), std::back_inserter(record.sentences));
   nlohmann::ordered_json more{{"seed", file.seed}};
+  if (finished) more["environment"] = in_summary(path, "environment");  // of the cells, which a new claim judges
   if (!study.read.empty()) more["read"] = to_json(study.read);
-  auto const text = write_judged(record, file, more);
+  auto const text = write_study(record, more);
   if (options.quiet) return Exit::done;
   fmt::print("{}", text);
   fmt::print("{}: report.html, summary.md, results.csv ({:.1f} s)\n", path.string(), seconds);
